@@ -1,1 +1,2 @@
 //! testbed
+pub mod tools;
