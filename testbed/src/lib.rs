@@ -1,2 +1,5 @@
 //! testbed
+pub mod guard;
+pub mod net;
+pub mod process;
 pub mod tools;

@@ -1,0 +1,87 @@
+use std::process::{Command, Stdio};
+
+use super::*;
+
+fn sleeper(guard: &Guard) -> Child {
+    // Two generations: the mark is inherited, and the inner one outlives the outer.
+    let script = "setsid sleep 600 & setsid sleep 600";
+    guard.mark(Command::new("sh").args(["-c", script])).spawn().expect("sh")
+}
+
+#[test]
+fn teardown_ends_processes_and_removes_directories() {
+    let mut guard = Guard::new("unit").expect("guard");
+    let (id, dir) = (guard.id().to_owned(), guard.dir().to_owned());
+    let other = std::env::temp_dir().join(format!("porthole-guard-{id}"));
+    guard.register(&Resource::Directory(other.clone())).expect("registered");
+    fs::create_dir_all(other.join("below")).expect("made");
+    let mut child = sleeper(&guard);
+    let seen = traces(&id, &dir);
+    assert!(seen.iter().any(|line| line.starts_with("process")), "{seen:?}");
+    guard.teardown().expect("clean");
+    child.wait().expect("reaped");
+    assert_eq!(traces(&id, &dir), Vec::<String>::new());
+    assert!(!other.exists());
+}
+
+#[test]
+fn a_pid_with_another_start_time_is_left_alone() {
+    let mut guard = Guard::new("unit").expect("guard");
+    let mut stranger = Command::new("sleep").arg("600").spawn().expect("sleep");
+    let pid = stranger.id();
+    guard.register(&Resource::Process { pid, start: 1 }).expect("registered");
+    guard.teardown().expect("clean");
+    assert_eq!(stranger.try_wait().expect("waited"), None, "it still runs");
+    stranger.kill().expect("killed");
+    stranger.wait().expect("reaped");
+}
+
+#[test]
+fn a_registered_process_ends() {
+    let mut guard = Guard::new("unit").expect("guard");
+    let mut child = Command::new("sleep").arg("600").spawn().expect("sleep");
+    guard.register(&Resource::process(child.id()).expect("stat")).expect("registered");
+    guard.teardown().expect("clean");
+    assert!(!child.wait().expect("reaped").success());
+}
+
+#[test]
+fn what_cannot_be_removed_is_said_and_the_journal_stays() {
+    let mut guard = Guard::new("unit").expect("guard");
+    let dir = guard.dir().to_owned();
+    guard.register(&Resource::Link("lo".into())).expect("registered");
+    let error = guard.teardown().expect_err("the loopback link cannot be removed").to_string();
+    assert!(error.contains("link lo: "), "{error}");
+    assert!(dir.join(JOURNAL).exists());
+    fs::remove_dir_all(dir).expect("removed");
+}
+
+#[test]
+fn a_killed_guard_is_replaced_by_its_owner() {
+    let mut guard = Guard::new("unit").expect("guard");
+    let (id, dir) = (guard.id().to_owned(), guard.dir().to_owned());
+    let mut child = sleeper(&guard);
+    guard.keeper.as_mut().expect("guarded").0.kill().expect("killed");
+    guard.teardown().expect("clean");
+    child.wait().expect("reaped");
+    assert_eq!(traces(&id, &dir), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_released_stays_until_undone() {
+    let place = std::env::temp_dir().join(format!("porthole-released-{}", std::process::id()));
+    let guard = Guard::at(&place).expect("guard");
+    let (id, dir) = (guard.id().to_owned(), guard.dir().to_owned());
+    let mut child = guard.mark(Command::new("sleep").arg("600").stdin(Stdio::null())).spawn().expect("sleep");
+    guard.release().expect("released");
+    assert_eq!(child.try_wait().expect("waited"), None, "it still runs");
+    undo(&dir).expect("clean");
+    child.wait().expect("reaped");
+    assert_eq!(traces(&id, &dir), Vec::<String>::new());
+}
+
+#[test]
+fn the_start_time_is_found_behind_a_hostile_name() {
+    let stat = "42 (a ) b (c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 777 20 21";
+    assert_eq!(start_time(stat), Some(777));
+}
