@@ -1,0 +1,183 @@
+//! The Windows executable, built on Linux.
+//!
+//! Where rustup can add the target's standard library it does. Where it cannot (no access to Rust's download host),
+//! [`build_std`] compiles the standard library itself from Debian's `rust-src`. Either way the result is a set of
+//! environment variables, so that a `cargo build` that a build script starts inherits them:
+//!
+//! | variable | when | why |
+//! |---|---|---|
+//! | `CARGO_TARGET_X86_64_PC_WINDOWS_GNU_LINKER` | always | Debian's MinGW |
+//! | `RUSTC` | build-std | a wrapper that points rustc at a sysroot which has the source |
+//! | `RUSTC_BOOTSTRAP` | build-std | `-Z build-std` on a stable compiler |
+//! | `CARGO_UNSTABLE_BUILD_STD` | build-std | `-Z build-std=…` for this and every nested cargo |
+//! | `CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUSTFLAGS` | build-std | where `rsbegin.o` and `rsend.o` are |
+//!
+//! A nested cargo must pass `--target` itself; none of these variables chooses it.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use super::{may_install, progress, repo_root};
+
+pub mod build_std;
+pub mod pool;
+
+/// The target that every Windows program here is built for.
+pub const TRIPLE: &str = "x86_64-pc-windows-gnu";
+const LINKER: &str = "x86_64-w64-mingw32-gcc";
+const LINKER_PACKAGE: &str = "gcc-mingw-w64-x86-64";
+
+/// How to build for Windows on this machine.
+#[derive(Debug, Clone)]
+pub struct WindowsTarget {
+    /// Environment of cargo; see the module's table.
+    pub env: Vec<(&'static str, OsString)>,
+    /// For people: where the standard library comes from.
+    pub origin: String,
+}
+
+/// Makes this machine able to build for Windows, on first use.
+///
+/// `PORTHOLE_BUILD_STD` forces the way that does not need rustup, so that it can be tested anywhere.
+pub fn toolchain() -> Result<WindowsTarget> {
+    require_linker()?;
+    let by_rustup = env::var_os("PORTHOLE_BUILD_STD").is_none();
+    if by_rustup && (has_std()? || rustup_adds_std()) {
+        return Ok(WindowsTarget { env: vec![linker()], origin: "rustup".into() });
+    }
+    build_std::provide()
+}
+
+/// Builds one program of ours for Windows and returns its path.
+///
+/// ```no_run
+/// let exe = testbed::tools::windows::build_exe("fixture", "fixture", "dev")?;
+/// # anyhow::Ok(())
+/// ```
+pub fn build_exe(package: &str, bin: &str, profile: &str) -> Result<PathBuf> {
+    let target = toolchain()?;
+    let mut cargo = target.cargo("build")?;
+    cargo.args(["--package", package, "--bin", bin, "--profile", profile]);
+    let title = format!("build {bin}.exe ({profile}, standard library from {})", target.origin);
+    let output = progress::step(&title, || progress::run(&mut cargo))?;
+    let built = executables(&output.stdout)?;
+    let exe = built.into_iter().find(|built| built.name == bin);
+    Ok(exe.with_context(|| format!("cargo named no executable {bin} of package {package}"))?.path)
+}
+
+// === impl WindowsTarget ===
+
+impl WindowsTarget {
+    /// A cargo command for this target that reports what it built as JSON lines (see [`executables`]).
+    pub fn cargo(&self, subcommand: &str) -> Result<Command> {
+        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo.args([subcommand, "--target", TRIPLE, "--message-format", "json-render-diagnostics"]);
+        cargo.current_dir(repo_root()?).envs(self.env.iter().map(|(name, value)| (name, value)));
+        Ok(cargo)
+    }
+}
+
+/// One program that cargo reported as built.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Built {
+    /// Name of the cargo target: a binary's, a library's or an integration test's.
+    pub name: String,
+    /// True for test programs.
+    pub is_test: bool,
+    pub path: PathBuf,
+}
+
+/// The programs named in cargo's JSON messages.
+pub fn executables(messages: &[u8]) -> Result<Vec<Built>> {
+    let text = std::str::from_utf8(messages).context("cargo's messages")?;
+    let mut built = Vec::new();
+    for line in text.lines().filter(|line| line.starts_with('{')) {
+        let message: serde_json::Value = serde_json::from_str(line).context("one of cargo's messages")?;
+        if let (Some(path), Some(name)) = (message["executable"].as_str(), message["target"]["name"].as_str())
+        {
+            let is_test = message["profile"]["test"].as_bool().unwrap_or(false);
+            built.push(Built { name: name.into(), is_test, path: path.into() });
+        }
+    }
+    Ok(built)
+}
+
+fn linker() -> (&'static str, OsString) {
+    ("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_LINKER", LINKER.into())
+}
+
+fn require_linker() -> Result<()> {
+    if Command::new(LINKER).arg("--version").output().is_ok_and(|output| output.status.success()) {
+        return Ok(());
+    }
+    super::debian::ensure(&[LINKER_PACKAGE])
+}
+
+fn rustc() -> Command {
+    Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
+}
+
+fn has_std() -> Result<bool> {
+    let dir = progress::text_of(rustc().args(["--print", "target-libdir", "--target", TRIPLE]))?;
+    Ok(has_library(Path::new(&dir)))
+}
+
+fn has_library(dir: &Path) -> bool {
+    let Ok(entries) = dir.read_dir() else { return false };
+    entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with("libstd-"))
+}
+
+fn rustup_adds_std() -> bool {
+    if !may_install() {
+        return false;
+    }
+    // A compiler that is not rustup's does not gain the target by it: only what rustc then finds counts.
+    let title = format!("rustup target add {TRIPLE}");
+    let add = || progress::run(Command::new("timeout").args(["300", "rustup", "target", "add", TRIPLE]));
+    match progress::step(&title, add) {
+        Ok(_) => has_std().unwrap_or(false),
+        Err(error) => {
+            eprintln!("rustup cannot add the target, the standard library is built instead: {error}");
+            false
+        }
+    }
+}
+
+/// The release of the compiler in use, for example `1.95.0`.
+pub fn rustc_release() -> Result<String> {
+    let text = progress::text_of(rustc().arg("-vV"))?;
+    match text.lines().find_map(|line| line.strip_prefix("release: ")) {
+        Some(release) => Ok(release.to_owned()),
+        None => bail!("rustc -vV names no release: {text}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn executables_are_read_from_cargos_messages() {
+        let messages = br#"{"reason":"compiler-artifact","target":{"name":"os"},"profile":{"test":false},"executable":null}
+{"reason":"compiler-artifact","target":{"name":"twin_job"},"profile":{"test":true},"executable":"/t/twin_job-1.exe"}
+{"reason":"build-finished","success":true}
+"#;
+        let expected = Built { name: "twin_job".into(), is_test: true, path: "/t/twin_job-1.exe".into() };
+        assert_eq!(executables(messages).expect("read"), [expected]);
+    }
+
+    #[test]
+    fn broken_messages_are_an_error() {
+        assert!(executables(b"{\"reason\":").is_err());
+    }
+
+    #[test]
+    fn a_directory_without_the_library_is_not_a_target() {
+        assert!(!has_library(Path::new(env!("CARGO_MANIFEST_DIR"))));
+        assert!(!has_library(Path::new("/nowhere")));
+    }
+}
