@@ -1,1 +1,27 @@
-//! holder
+//! One pod's containers, kept alive by a program so small that nobody minds it.
+//!
+//! The agent may crash, be upgraded or restarted, and no container may notice. So the agent never owns a
+//! container: for each pod it lays down and detaches `porthole-hold`, the binary of this crate, and speaks
+//! to it over a protected pipe or socket. The holder alone has the job handle and the stdio of its
+//! containers, appends their logs in the CRI format and records how each one ended, durably, before it
+//! tells anyone. If the holder dies, its containers die with it.
+//!
+//! | module | what it knows |
+//! |---|---|
+//! | [`protocol`] | the frames on the wire and what they say |
+//! | [`client`] | the agent's end of the wire |
+//! | [`server`] | the holder's end: one thread that owns every container |
+//! | [`container`] | one container's life: start, stop, exit |
+//! | [`log`] | the CRI log format, written and read |
+//! | [`exit`] | the record of an end, on disk |
+//! | [`clock`] | time stamps without a calendar library |
+//!
+//! No async runtime: a handful of threads with small stacks costs less memory here than a reactor.
+
+pub mod client;
+pub mod clock;
+pub mod container;
+pub mod exit;
+pub mod log;
+pub mod protocol;
+pub mod server;

@@ -1,0 +1,42 @@
+//! `porthole-hold --endpoint ENDPOINT`: holds one pod's containers. Started by the agent, never by people.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use holder::server::{IDLE_LIMIT, Server};
+use os::channel::{Endpoint, Listener};
+
+const USAGE: &str = "usage: porthole-hold --endpoint ENDPOINT\n\
+                     Holds the containers of one pod for porthole, which starts it. Not for direct use.";
+const WRONG_USE: u8 = 2;
+const ENVIRONMENT: u8 = 3;
+
+fn main() -> ExitCode {
+    let Some(endpoint) = endpoint_from_arguments() else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(WRONG_USE);
+    };
+    match hold(&endpoint) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("porthole-hold: {endpoint}: {e}");
+            ExitCode::from(ENVIRONMENT)
+        }
+    }
+}
+
+fn endpoint_from_arguments() -> Option<Endpoint> {
+    let mut arguments = std::env::args().skip(1);
+    match (arguments.next()?.as_str(), arguments.next(), arguments.next()) {
+        ("--endpoint", Some(endpoint), None) => endpoint.parse().ok(),
+        _ => None,
+    }
+}
+
+/// Listens first, then says so: whoever reads "ready" can connect.
+fn hold(endpoint: &Endpoint) -> std::io::Result<()> {
+    let listener = Listener::bind(endpoint)?;
+    println!("ready");
+    std::io::stdout().flush()?;
+    Server::new(IDLE_LIMIT).serve(listener)
+}

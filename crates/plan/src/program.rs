@@ -1,0 +1,200 @@
+//! Where the executable of a container may be.
+//!
+//! Pure: this lists the places in the order in which they are tried; the caller, who has a file system,
+//! takes the first that is a file. A name with a separator is a path and is looked for under the image
+//! first, so that an image's own `bin/app` or `/bin/app` is found before the host's; a bare name is looked
+//! for in the image's root and then on the path. On Windows the name as written comes before the name with
+//! an extension added.
+
+use crate::Style;
+
+/// What decides where a program is looked for. Paths are texts in the style's own notation.
+#[derive(Debug, Clone, Copy)]
+pub struct Places<'a> {
+    pub style: Style,
+    /// The container's image as a directory.
+    pub image: &'a str,
+    pub cwd: &'a str,
+    /// The value of the PATH variable.
+    pub path: &'a str,
+}
+
+const EXTENSIONS: [&str; 2] = [".exe", ".com"];
+
+// === impl Places ===
+
+impl Places<'_> {
+    /// The paths to try for this program, most wanted first, without repetition.
+    pub fn candidates(&self, program: &str) -> Vec<String> {
+        let mut places = Vec::new();
+        for base in self.bases(program) {
+            for name in self.spellings(&base) {
+                if !places.contains(&name) {
+                    places.push(name);
+                }
+            }
+        }
+        places
+    }
+
+    fn bases(&self, program: &str) -> Vec<String> {
+        match self.style.kind_of(program) {
+            // A drive names the host's file and nothing else.
+            Kind::Drive => vec![program.to_owned()],
+            Kind::Rooted => {
+                let inside = program.trim_start_matches(|c| self.style.is_separator(c));
+                vec![self.style.join(self.image, inside), program.to_owned()]
+            }
+            Kind::Relative => vec![self.style.join(self.cwd, program), self.style.join(self.image, program)],
+            Kind::Bare => {
+                let on_path = self.path.split(self.style.path_sign()).filter(|dir| !dir.is_empty());
+                let on_path = on_path.map(|dir| self.style.join(dir, program));
+                std::iter::once(self.style.join(self.image, program)).chain(on_path).collect()
+            }
+        }
+    }
+
+    fn spellings(&self, base: &str) -> Vec<String> {
+        let mut all = vec![base.to_owned()];
+        if self.style == Style::Windows {
+            all.extend(EXTENSIONS.iter().map(|extension| format!("{base}{extension}")));
+        }
+        all
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Kind {
+    Drive,
+    Rooted,
+    Relative,
+    Bare,
+}
+
+// === impl Style ===
+
+impl Style {
+    fn kind_of(self, program: &str) -> Kind {
+        let mut chars = program.chars();
+        let (first, second) = (chars.next(), chars.next());
+        if self == Style::Windows && second == Some(':') {
+            Kind::Drive
+        } else if first.is_some_and(|c| self.is_separator(c)) {
+            Kind::Rooted
+        } else if program.contains(|c| self.is_separator(c)) {
+            Kind::Relative
+        } else {
+            Kind::Bare
+        }
+    }
+
+    fn is_separator(self, c: char) -> bool {
+        c == '/' || self == Style::Windows && c == '\\'
+    }
+
+    fn path_sign(self) -> char {
+        match self {
+            Style::Unix => ':',
+            Style::Windows => ';',
+        }
+    }
+
+    /// Joins a directory and a relative path in this style's notation.
+    pub fn join(self, dir: &str, name: &str) -> String {
+        let (sign, name) = match self {
+            Style::Unix => ('/', name.to_owned()),
+            Style::Windows => ('\\', name.replace('/', "\\")),
+        };
+        let dir = dir.strip_suffix(|c| self.is_separator(c)).unwrap_or(dir);
+        format!("{dir}{sign}{name}")
+    }
+
+    /// Whether a path starts at a root of the host: `/x`, `C:\x`, `\x`.
+    pub fn is_absolute(self, path: &str) -> bool {
+        matches!(self.kind_of(path), Kind::Drive | Kind::Rooted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unix(program: &str) -> Vec<String> {
+        Places { style: Style::Unix, image: "/image", cwd: "/work", path: "/usr/bin::/bin/" }
+            .candidates(program)
+    }
+
+    fn windows(program: &str) -> Vec<String> {
+        Places { style: Style::Windows, image: "C:\\hpc\\", cwd: "C:\\w", path: "C:\\a;D:\\b" }
+            .candidates(program)
+            .into_iter()
+            .filter(|place| !place.ends_with(".com"))
+            .collect()
+    }
+
+    // proves: HP-15 pure
+    #[test]
+    fn a_bare_name_is_the_images_then_the_paths() {
+        assert_eq!(unix("app"), ["/image/app", "/usr/bin/app", "/bin/app"]);
+        assert_eq!(
+            windows("cmd"),
+            [
+                "C:\\hpc\\cmd",
+                "C:\\hpc\\cmd.exe",
+                "C:\\a\\cmd",
+                "C:\\a\\cmd.exe",
+                "D:\\b\\cmd",
+                "D:\\b\\cmd.exe"
+            ]
+        );
+    }
+
+    // proves: HP-15 pure
+    #[test]
+    fn a_relative_path_is_looked_for_from_the_working_directory_then_the_image() {
+        assert_eq!(unix("bin/app"), ["/work/bin/app", "/image/bin/app"]);
+        assert_eq!(unix("./app"), ["/work/./app", "/image/./app"]);
+        for spelling in ["bin/x.exe", "bin\\x.exe"] {
+            assert_eq!(windows(spelling)[0], "C:\\w\\bin\\x.exe");
+            assert!(windows(spelling).contains(&"C:\\hpc\\bin\\x.exe".to_owned()));
+        }
+    }
+
+    // proves: HP-15 pure
+    #[test]
+    fn a_rooted_path_is_the_images_before_the_hosts() {
+        assert_eq!(unix("/bin/sh"), ["/image/bin/sh", "/bin/sh"]);
+        assert_eq!(windows("\\bin/x")[..2], ["C:\\hpc\\bin\\x", "C:\\hpc\\bin\\x.exe"]);
+        assert_eq!(windows("//x")[0], "C:\\hpc\\x");
+    }
+
+    // proves: HP-15 pure
+    #[test]
+    fn a_drive_is_the_hosts_alone() {
+        assert_eq!(windows("C:\\Windows\\x.exe"), ["C:\\Windows\\x.exe", "C:\\Windows\\x.exe.exe"]);
+        assert_eq!(unix("C:x"), ["/image/C:x", "/usr/bin/C:x", "/bin/C:x"]);
+    }
+
+    #[test]
+    fn extensions_come_after_the_name_as_written_and_only_on_windows() {
+        let places = Places { style: Style::Windows, image: "C:\\i", cwd: "C:\\i", path: "" };
+        assert_eq!(places.candidates("a/b"), ["C:\\i\\a\\b", "C:\\i\\a\\b.exe", "C:\\i\\a\\b.com"]);
+        assert_eq!(unix("x").len(), 3);
+    }
+
+    #[test]
+    fn what_is_absolute() {
+        for (path, on_unix, on_windows) in [
+            ("/x", true, true),
+            ("x/y", false, false),
+            ("\\x", false, true),
+            ("d:\\x", false, true),
+            ("", false, false),
+        ] {
+            assert_eq!(
+                (Style::Unix.is_absolute(path), Style::Windows.is_absolute(path)),
+                (on_unix, on_windows)
+            );
+        }
+    }
+}
