@@ -1,1 +1,33 @@
-//! os
+//! The one shelf for the operating system: everything above it is the same code on Windows and on Linux.
+//!
+//! | concept | module | Windows | Linux (the twin) |
+//! |---|---|---|---|
+//! | a group of processes that lives and dies as one | [`job`] | named job object, kill on close | cgroup v1 or v2; without root a pid namespace |
+//! | a process and its stdio | [`process`] | `CreateProcessW` with a job list | fork, mount namespace, exec |
+//! | a protected channel between our own programs | [`channel`] | named pipe under `ProtectedPrefix` | unix socket, peer credentials checked |
+//! | what this machine is | [`host`] | version, registry, token | uname, /proc, os-release |
+//! | what this machine can do | [`probe`] | tried, or asked of the loader | tried in a throw-away child |
+//! | being asked to stop | [`interrupt`] | console control events | SIGINT, SIGTERM, SIGHUP |
+//! | files that must survive or must not be seen | [`file`] | protected DACL, `LockFileEx` | modes, `flock` |
+//!
+//! Each concept is a small type over an owned handle, blocking, without policy: who may start what, and when, is
+//! decided elsewhere. `porthole-hold` links this crate, so it stays lean: no async runtime, no big dependency.
+#![expect(unsafe_code, reason = "this crate is where Win32 and libc are called")]
+
+pub mod channel;
+pub mod file;
+pub mod host;
+pub mod interrupt;
+pub mod job;
+pub mod probe;
+pub mod process;
+
+#[cfg(target_os = "linux")]
+#[path = "linux/mod.rs"]
+mod sys;
+
+#[cfg(windows)]
+#[path = "windows/mod.rs"]
+mod sys;
+
+pub use file::elevated;

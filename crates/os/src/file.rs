@@ -1,0 +1,90 @@
+//! Files that must survive a crash, and directories that nobody else may look into.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::sys;
+
+/// A lock on a file, held until dropped or until the kernel notices our death.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+    owner: PathBuf,
+}
+
+static TEMPORARY: AtomicU32 = AtomicU32::new(0);
+
+/// Replaces `path` by `bytes`: after a crash or power loss a reader finds the old content or the new, never a part.
+/// The file is private to its owner.
+pub fn write_durable(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let serial = TEMPORARY.fetch_add(1, Ordering::Relaxed);
+    let beside = with_suffix(path, &format!(".{}-{serial}.tmp", std::process::id()));
+    let result = fill(&beside, bytes).and_then(|()| sys::file::replace(&beside, path));
+    if result.is_err() {
+        // The first error is the one to report; what is left is a file nobody reads.
+        drop(std::fs::remove_file(&beside));
+    }
+    result
+}
+
+fn fill(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = sys::file::create_private(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// A directory, and its missing parents, that is closed to other accounts from the moment it exists. One that is
+/// there already is closed, unless it belongs to somebody else.
+pub fn make_private_dir(path: &Path) -> io::Result<()> {
+    sys::file::make_private_dir(path)
+}
+
+/// Removes a tree, read-only entries too. Links are removed, not followed; a mount inside is an error.
+/// A path that is not there is no error.
+pub fn remove_tree(path: &Path) -> io::Result<()> {
+    sys::file::remove_tree(path)
+}
+
+/// Whether we are root, or an administrator with the full token.
+pub fn elevated() -> bool {
+    sys::file::elevated()
+}
+
+// === impl Lock ===
+
+impl Lock {
+    /// `None` when another process, or another `Lock` of ours, has it.
+    pub fn try_acquire(path: &Path) -> io::Result<Option<Self>> {
+        let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(std::fs::TryLockError::WouldBlock) => return Ok(None),
+            Err(std::fs::TryLockError::Error(error)) => return Err(error),
+        }
+        let owner = with_suffix(path, ".pid");
+        std::fs::write(&owner, std::process::id().to_string())?;
+        Ok(Some(Self { _file: file, owner }))
+    }
+
+    /// The process that holds the lock, for a message to the user: a hint, not a promise. It stands in a file of its
+    /// own because Windows lets nobody read a locked one.
+    pub fn owner(path: &Path) -> Option<u32> {
+        std::fs::read_to_string(with_suffix(path, ".pid")).ok()?.trim().parse().ok()
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Only the hint goes: removing the locked file itself would let two processes lock two files of one name.
+        drop(std::fs::remove_file(&self.owner));
+    }
+}

@@ -1,0 +1,147 @@
+//! Jobs: a group of processes that is limited, counted and ended as one. A container is a job.
+//!
+//! Only the holder creates jobs. On Windows the job dies with its last handle, so an agent that kept one would keep
+//! containers alive after their holder; on Linux [`sweep`] gives the agent the same effect after a crash.
+
+use std::io;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::process::{Child, Spawn, SpawnError};
+use crate::sys;
+
+/// Where a job stands: a cgroup `/<parent>/<id>` on Linux, a job object `<parent>-<id>` on Windows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobName {
+    pub parent: String,
+    pub id: String,
+}
+
+/// What a job may use at most; `None` is unlimited.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobLimits {
+    pub memory_bytes: Option<u64>,
+    /// Thousandths of one processor.
+    pub cpu_millis: Option<u32>,
+    pub processes: Option<u32>,
+}
+
+/// What a job has used so far, the ended processes' share included.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobStats {
+    pub cpu_user_ns: u64,
+    pub cpu_kernel_ns: u64,
+    pub memory_bytes: u64,
+    pub memory_peak_bytes: u64,
+    pub processes: u32,
+}
+
+/// A group of processes. Closing or dropping it ends whatever is still inside.
+#[derive(Debug)]
+pub struct Job(sys::job::Job);
+
+// === impl JobName ===
+
+impl JobName {
+    /// Both parts become one path component each: anything that could climb or nest is refused.
+    pub(crate) fn checked(&self) -> io::Result<(&str, &str)> {
+        let parent = self.parent.trim_start_matches('/');
+        for part in [parent, self.id.as_str()] {
+            let bad = part.is_empty() || part.len() > 200 || part.starts_with('.');
+            if bad || part.contains(['/', '\\', '\0', '\n']) {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("not a job name: {part:?}")));
+            }
+        }
+        Ok((parent, &self.id))
+    }
+}
+
+// === impl JobLimits ===
+
+impl JobLimits {
+    pub fn is_unlimited(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+// === impl Job ===
+
+impl Job {
+    /// A fresh, empty job. One of that name that exists already is an `AlreadyExists` error: it is not ours.
+    pub fn create(name: &JobName) -> io::Result<Self> {
+        name.checked()?;
+        sys::job::Job::create(name).map(Self)
+    }
+
+    /// Replaces all limits, also while processes run. A limit this host cannot enforce is `Unsupported`.
+    pub fn set_limits(&self, limits: &JobLimits) -> io::Result<()> {
+        self.0.set_limits(limits)
+    }
+
+    /// Starts a process that is inside the job before its first instruction.
+    ///
+    /// On Linux the kernel ties the child's death signal to the *thread* that calls this, so call it from a thread
+    /// that lives as long as the holder. Processes started with the same overlay share one mount namespace.
+    pub fn spawn(&self, spawn: &Spawn) -> Result<Child, SpawnError> {
+        self.0.spawn(spawn)
+    }
+
+    /// Ends every process in the job at once. `exit_code` is what Windows reports for them; Linux reports SIGKILL.
+    pub fn terminate(&self, exit_code: u32) -> io::Result<()> {
+        self.0.terminate(exit_code)
+    }
+
+    /// Whether the job became empty within `timeout`.
+    pub fn wait_empty(&self, timeout: Duration) -> io::Result<bool> {
+        self.0.wait_empty(timeout)
+    }
+
+    pub fn processes(&self) -> io::Result<Vec<u32>> {
+        self.0.processes()
+    }
+
+    pub fn stats(&self) -> io::Result<JobStats> {
+        self.0.stats()
+    }
+
+    /// How often the memory limit struck: processes killed on Linux, refused allocations seen on Windows.
+    pub fn memory_limit_hits(&self) -> io::Result<u64> {
+        self.0.memory_limit_hits()
+    }
+
+    /// Ends what is left, then removes the cgroup or closes the handle.
+    pub fn close(self) -> io::Result<()> {
+        self.0.close()
+    }
+}
+
+/// For the agent after a crash: ends whatever is left in a job of that name and removes it; true if there was one.
+/// Windows has nothing to sweep, the kernel did it when the holder's handle closed.
+pub fn sweep(name: &JobName) -> io::Result<bool> {
+    name.checked()?;
+    sys::job::sweep(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(parent: &str, id: &str) -> JobName {
+        JobName { parent: parent.into(), id: id.into() }
+    }
+
+    #[test]
+    fn names_that_could_leave_their_place_are_refused() {
+        for (parent, id) in
+            [("p", ".."), ("p", "a/b"), ("..", "a"), ("p", ""), ("", "a"), ("p", "a\\b"), ("a/b", "c")]
+        {
+            assert!(name(parent, id).checked().is_err(), "{parent:?} {id:?}");
+        }
+    }
+
+    #[test]
+    fn a_parent_may_be_written_as_an_absolute_cgroup() {
+        assert_eq!(name("/porthole-1", "c").checked().unwrap(), ("porthole-1", "c"));
+    }
+}

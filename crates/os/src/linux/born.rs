@@ -1,0 +1,246 @@
+//! A child's first steps, between fork and exec.
+//!
+//! The parent may have other threads, and a lock one of them held is held for ever in the child. So everything here
+//! is a plain system call on memory that was prepared before the fork: no allocation, no formatting, no panic.
+
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::os::fd::RawFd;
+
+use super::init;
+use crate::process::SpawnStep;
+
+/// What the child needs, prepared by the parent. Descriptors are above 2 and close on exec.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) program: CString,
+    pub(crate) argv: Strings,
+    pub(crate) env: Strings,
+    pub(crate) cwd: CString,
+    /// Files to write `0` to in order to be inside the job.
+    pub(crate) doors: Vec<RawFd>,
+    pub(crate) view: View,
+    pub(crate) stdio: [RawFd; 3],
+    pub(crate) report: RawFd,
+    pub(crate) parent: libc::pid_t,
+    /// Set for the namespace kind: a pid 1 of ours stands above the program and says here how it ended.
+    pub(crate) init: Option<RawFd>,
+}
+
+/// Which files the process sees.
+#[derive(Debug)]
+pub(crate) enum View {
+    Own { user: Option<IdMaps>, overlay: Option<OverlayMount> },
+    Join { user: Option<RawFd>, mount: RawFd },
+}
+
+/// One user and one group, each as itself: an unprivileged process may map no other.
+#[derive(Debug)]
+pub(crate) struct IdMaps {
+    pub(crate) uid: CString,
+    pub(crate) gid: CString,
+}
+
+#[derive(Debug)]
+pub(crate) struct OverlayMount {
+    pub(crate) options: CString,
+    pub(crate) target: CString,
+}
+
+/// Strings in the shape execve wants: a null-ended array of pointers beside what they point to.
+#[derive(Debug)]
+pub(crate) struct Strings {
+    _owned: Vec<CString>,
+    pointers: Vec<*const c_char>,
+}
+
+pub(crate) type Step<T = ()> = Result<T, SpawnStep>;
+
+/// Messages on the report pipe are pairs of numbers; this code announces the pid of our init, others are failed
+/// steps with their errno.
+pub(crate) const REPORT_PID: i32 = 0;
+
+impl Strings {
+    pub(crate) fn new(owned: Vec<CString>) -> Self {
+        let pointers = owned.iter().map(|it| it.as_ptr()).chain([std::ptr::null()]).collect();
+        Self { _owned: owned, pointers }
+    }
+}
+
+pub(crate) fn check(result: c_int, step: SpawnStep) -> Step<c_int> {
+    if result < 0 { Err(step) } else { Ok(result) }
+}
+
+pub(crate) fn errno() -> c_int {
+    std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
+pub(crate) fn report(fd: RawFd, code: i32, value: i32) {
+    let message = [code, value];
+    // SAFETY: the array outlives the call and eight bytes are its size.
+    unsafe { libc::write(fd, message.as_ptr().cast(), 8) };
+}
+
+pub(crate) fn fail(fd: RawFd, step: SpawnStep) -> ! {
+    let errno = errno();
+    let code = SpawnStep::ALL.iter().position(|it| *it == step).unwrap_or(0);
+    report(fd, i32::try_from(code).unwrap_or(0) + 1, errno);
+    leave(127)
+}
+
+pub(crate) fn leave(code: c_int) -> ! {
+    // SAFETY: ends the process without running the parent's exit handlers a second time.
+    unsafe { libc::_exit(code) }
+}
+
+/// The child's main: never returns.
+pub(crate) fn run(plan: &Plan) -> ! {
+    let result = match plan.init {
+        None => enter(plan).and_then(|()| become_program(plan)),
+        Some(status) => enter_below_init(plan, status),
+    };
+    match result {
+        Ok(never) => match never {},
+        Err(step) => fail(plan.report, step),
+    }
+}
+
+fn enter(plan: &Plan) -> Step {
+    die_with_parent(plan)?;
+    own_session();
+    for door in &plan.doors {
+        // SAFETY: one byte of a static string.
+        let written = unsafe { libc::write(*door, c"0".as_ptr().cast(), 1) };
+        check(if written == 1 { 0 } else { -1 }, SpawnStep::Job)?;
+    }
+    see(&plan.view)
+}
+
+fn enter_below_init(plan: &Plan, status: RawFd) -> Step<std::convert::Infallible> {
+    die_with_parent(plan)?;
+    see(&plan.view)?;
+    // SAFETY: no memory is shared; the next child becomes pid 1 of a new namespace.
+    check(unsafe { libc::unshare(libc::CLONE_NEWPID) }, SpawnStep::Namespace)?;
+    // The init must be the holder's child, not ours: the holder waits for it, and its death must end it.
+    match fork(libc::CLONE_PARENT)? {
+        0 => init::run(plan, status),
+        pid => {
+            report(plan.report, REPORT_PID, pid);
+            leave(0)
+        }
+    }
+}
+
+/// fork(2) without the C library's bookkeeping, which is not ours to touch here.
+pub(crate) fn fork(flags: c_int) -> Step<libc::pid_t> {
+    let flags = libc::c_long::from(flags | libc::SIGCHLD);
+    // SAFETY: without CLONE_VM the child has its own copy of everything and goes on from here on the same stack.
+    let pid = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
+    check(libc::pid_t::try_from(pid).unwrap_or(-1), SpawnStep::Fork)
+}
+
+/// If the holder's thread ends, so do we. It may have ended before we said so, hence the second look.
+fn die_with_parent(plan: &Plan) -> Step {
+    // SAFETY: plain numbers.
+    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }, SpawnStep::Fork)?;
+    // SAFETY: no arguments.
+    if unsafe { libc::getppid() } != plan.parent {
+        leave(127);
+    }
+    Ok(())
+}
+
+fn see(view: &View) -> Step {
+    match view {
+        View::Join { user, mount } => {
+            if let Some(user) = user {
+                join(*user, libc::CLONE_NEWUSER)?;
+            }
+            join(*mount, libc::CLONE_NEWNS)
+        }
+        View::Own { user, overlay } => {
+            let flags = libc::CLONE_NEWNS | user.as_ref().map_or(0, |_| libc::CLONE_NEWUSER);
+            // SAFETY: a forked child has one thread and shares no memory.
+            check(unsafe { libc::unshare(flags) }, SpawnStep::Namespace)?;
+            user.as_ref().map_or(Ok(()), map_ids)?;
+            make_private()?;
+            overlay.as_ref().map_or(Ok(()), mount)
+        }
+    }
+}
+
+fn join(fd: RawFd, kind: c_int) -> Step {
+    // SAFETY: the descriptor is open, kept by the parent.
+    check(unsafe { libc::setns(fd, kind) }, SpawnStep::Namespace).map(drop)
+}
+
+fn map_ids(maps: &IdMaps) -> Step {
+    put(c"/proc/self/setgroups", c"deny")?;
+    put(c"/proc/self/uid_map", &maps.uid)?;
+    put(c"/proc/self/gid_map", &maps.gid)
+}
+
+fn put(path: &CStr, text: &CStr) -> Step {
+    let bytes = text.to_bytes();
+    // SAFETY: both strings outlive the calls and the length is the text's.
+    unsafe {
+        let fd = check(libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC), SpawnStep::IdMap)?;
+        let written = libc::write(fd, bytes.as_ptr().cast(), bytes.len());
+        check(if written < 0 { -1 } else { 0 }, SpawnStep::IdMap)?;
+        libc::close(fd);
+    }
+    Ok(())
+}
+
+/// What we mount must not reach the host, and stays ours when the host unmounts.
+fn make_private() -> Step {
+    let (none, flags) = (std::ptr::null(), libc::MS_REC | libc::MS_PRIVATE);
+    // SAFETY: the kernel ignores the null arguments when only propagation changes.
+    check(unsafe { libc::mount(none, c"/".as_ptr(), none, flags, none.cast()) }, SpawnStep::Namespace)
+        .map(drop)
+}
+
+fn mount(overlay: &OverlayMount) -> Step {
+    let (kind, target, options) = (c"overlay".as_ptr(), overlay.target.as_ptr(), overlay.options.as_ptr());
+    // SAFETY: null-ended strings that outlive the call.
+    check(unsafe { libc::mount(kind, target, kind, 0, options.cast()) }, SpawnStep::Mount).map(drop)
+}
+
+/// A session of its own: no terminal, and no signal meant for our group.
+pub(crate) fn own_session() {
+    // SAFETY: no arguments; a fresh child leads no group, so the call cannot fail.
+    unsafe { libc::setsid() };
+}
+
+/// The last steps, shared by all kinds: stdio, directory, clean signals, exec.
+pub(crate) fn become_program(plan: &Plan) -> Step<std::convert::Infallible> {
+    // SAFETY: plain numbers and strings prepared before the fork; the arrays end with null.
+    unsafe {
+        for (fd, place) in plan.stdio.iter().zip(0..) {
+            check(libc::dup2(*fd, place), SpawnStep::Stdio)?;
+        }
+        check(libc::chdir(plan.cwd.as_ptr()), SpawnStep::Chdir)?;
+        close_on_exec();
+        default_signals();
+        libc::execve(plan.program.as_ptr(), plan.argv.pointers.as_ptr(), plan.env.pointers.as_ptr());
+    }
+    Err(SpawnStep::Exec)
+}
+
+/// Descriptors that somebody opened without the flag must not reach a container.
+pub(crate) fn close_on_exec() {
+    // SAFETY: plain numbers; a kernel without the call leaves things as they are.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+}
+
+/// Ignored signals and the mask survive exec, so a program would start deaf.
+pub(crate) fn default_signals() {
+    // SAFETY: default dispositions run no code of ours; the set is initialised by sigemptyset before it is used.
+    unsafe {
+        for number in 1..=64 {
+            libc::signal(number, libc::SIG_DFL);
+        }
+        let mut none = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+    }
+}

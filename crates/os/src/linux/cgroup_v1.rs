@@ -1,0 +1,137 @@
+//! A job as one directory per controller of cgroup v1.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::cgroup::{V1Mounts, keyed, read, read_number, write};
+use crate::job::{JobLimits, JobStats};
+
+/// The scheduler's accounting period; quotas are given per period.
+const PERIOD_US: u64 = 100_000;
+/// The kernel refuses quotas below a millisecond.
+const QUOTA_MIN_US: u64 = 1_000;
+
+/// The directories of one job.
+#[derive(Clone, Debug)]
+pub(crate) struct Dirs(V1Mounts);
+
+impl Dirs {
+    pub(crate) fn new(mounts: &V1Mounts, name: &Path) -> Self {
+        let in_tree = |mount: &PathBuf| mount.join(name);
+        Self(V1Mounts {
+            memory: in_tree(&mounts.memory),
+            cpu: in_tree(&mounts.cpu),
+            cpuacct: mounts.cpuacct.as_ref().map(in_tree),
+            pids: in_tree(&mounts.pids),
+            freezer: mounts.freezer.as_ref().map(in_tree),
+        })
+    }
+
+    /// Each directory once, also where controllers share a mount.
+    pub(crate) fn all(&self) -> Vec<&Path> {
+        let Self(dirs) = self;
+        let mut all: Vec<&Path> = vec![&dirs.pids, &dirs.memory, &dirs.cpu];
+        all.extend(dirs.cpuacct.as_deref());
+        all.extend(dirs.freezer.as_deref());
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// The directory whose process list is asked.
+    pub(crate) fn members(&self) -> &Path {
+        &self.0.pids
+    }
+
+    pub(crate) fn set_limits(&self, limits: &JobLimits) -> io::Result<()> {
+        self.set_memory(limits.memory_bytes)?;
+        let quota = limits.cpu_millis.map_or_else(|| "-1".to_owned(), |millis| quota_us(millis).to_string());
+        write(&self.0.cpu, "cpu.cfs_period_us", &PERIOD_US.to_string())?;
+        write(&self.0.cpu, "cpu.cfs_quota_us", &quota)?;
+        let processes = limits.processes.map_or_else(|| "max".to_owned(), |count| count.to_string());
+        write(&self.0.pids, "pids.max", &processes)
+    }
+
+    /// Memory plus swap may never be below memory, so the order of the two writes depends on the direction.
+    fn set_memory(&self, bytes: Option<u64>) -> io::Result<()> {
+        let value = bytes.map_or_else(|| "-1".to_owned(), |bytes| bytes.to_string());
+        let (limit, with_swap) = ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes");
+        let dir = &self.0.memory;
+        if !dir.join(with_swap).exists() {
+            return write(dir, limit, &value);
+        }
+        if write(dir, with_swap, &value).is_ok() {
+            return write(dir, limit, &value);
+        }
+        write(dir, limit, &value)?;
+        write(dir, with_swap, &value)
+    }
+
+    /// Frozen processes cannot fork away from the signals; where there is no freezer the caller's loop has to win.
+    pub(crate) fn freeze(&self) {
+        let Some(dir) = self.0.freezer.as_deref() else { return };
+        if write(dir, "freezer.state", "FROZEN").is_err() {
+            return;
+        }
+        let deadline = Instant::now() + Duration::from_millis(100);
+        while Instant::now() < deadline
+            && !read(dir, "freezer.state").is_ok_and(|state| state.trim() == "FROZEN")
+        {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    pub(crate) fn thaw(&self) -> io::Result<()> {
+        self.0.freezer.as_deref().map_or(Ok(()), |dir| write(dir, "freezer.state", "THAWED"))
+    }
+
+    pub(crate) fn stats(&self) -> io::Result<JobStats> {
+        let Self(dirs) = self;
+        let cpu = |file| dirs.cpuacct.as_deref().map_or(Ok(0), |dir| read_number(dir, file));
+        let inactive = keyed(&read(&dirs.memory, "memory.stat")?, "total_inactive_file");
+        Ok(JobStats {
+            cpu_user_ns: cpu("cpuacct.usage_user")?,
+            cpu_kernel_ns: cpu("cpuacct.usage_sys")?,
+            memory_bytes: read_number(&dirs.memory, "memory.usage_in_bytes")?.saturating_sub(inactive),
+            memory_peak_bytes: read_number(&dirs.memory, "memory.max_usage_in_bytes")?,
+            processes: u32::try_from(read_number(&dirs.pids, "pids.current")?).unwrap_or(u32::MAX),
+        })
+    }
+
+    pub(crate) fn memory_limit_hits(&self) -> io::Result<u64> {
+        Ok(keyed(&read(&self.0.memory, "memory.oom_control")?, "oom_kill"))
+    }
+}
+
+fn quota_us(millis: u32) -> u64 {
+    (u64::from(millis) * PERIOD_US / 1000).max(QUOTA_MIN_US)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_a_processor_is_half_the_period() {
+        assert_eq!(quota_us(500), 50_000);
+        assert_eq!(quota_us(2500), 250_000);
+        assert_eq!(quota_us(1), QUOTA_MIN_US);
+    }
+
+    #[test]
+    fn a_shared_mount_gives_one_directory() {
+        let mounts = V1Mounts {
+            memory: "/m".into(),
+            cpu: "/c".into(),
+            cpuacct: Some("/c".into()),
+            pids: "/p".into(),
+            freezer: None,
+        };
+        let dirs = Dirs::new(&mounts, Path::new("parent/id"));
+        assert_eq!(
+            dirs.all(),
+            [Path::new("/c/parent/id"), Path::new("/m/parent/id"), Path::new("/p/parent/id")]
+        );
+    }
+}

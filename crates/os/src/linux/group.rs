@@ -1,0 +1,196 @@
+//! A job as a cgroup of either version: made, listed, killed and removed.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use super::cgroup::{self, Tree};
+use super::{cgroup_v1, cgroup_v2};
+use crate::job::{JobLimits, JobName, JobStats};
+
+/// How long killed processes may take to leave before their cgroup cannot be removed.
+const LEAVE: Duration = Duration::from_secs(5);
+
+#[derive(Debug)]
+pub(crate) enum Group {
+    V1(cgroup_v1::Dirs),
+    V2(cgroup_v2::Dir),
+}
+
+impl Group {
+    /// The group of that name, whether or not it exists.
+    pub(crate) fn named(tree: &Tree, name: &JobName) -> io::Result<Self> {
+        let (parent, id) = name.checked()?;
+        let path = Path::new(parent).join(id);
+        Ok(match tree {
+            Tree::V1(mounts) => Self::V1(cgroup_v1::Dirs::new(mounts, &path)),
+            Tree::V2(root) => Self::V2(cgroup_v2::Dir::new(root, &path)),
+        })
+    }
+
+    pub(crate) fn create(tree: &Tree, name: &JobName) -> io::Result<Self> {
+        let group = Self::named(tree, name)?;
+        for (made, dir) in group.dirs().into_iter().enumerate() {
+            if let Err(error) = group.make(dir) {
+                group.dirs().into_iter().take(made).for_each(|dir| drop(std::fs::remove_dir(dir)));
+                let text = format!("make cgroup {}: {error}", dir.display());
+                return Err(io::Error::new(error.kind(), text));
+            }
+        }
+        Ok(group)
+    }
+
+    /// The parent is shared and comes and goes with its jobs, so it may vanish between our two calls.
+    fn make(&self, dir: &Path) -> io::Result<()> {
+        let mut tries = 3;
+        loop {
+            if let Some(parent) = dir.parent() {
+                std::fs::create_dir_all(parent)?;
+            }
+            if let Self::V2(dir) = self {
+                dir.delegate();
+            }
+            match std::fs::create_dir(dir) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound && tries > 0 => tries -= 1,
+                other => return other,
+            }
+        }
+    }
+
+    fn dirs(&self) -> Vec<&Path> {
+        match self {
+            Self::V1(dirs) => dirs.all(),
+            Self::V2(dir) => vec![dir.path()],
+        }
+    }
+
+    pub(crate) fn exists(&self) -> bool {
+        self.dirs().into_iter().any(Path::exists)
+    }
+
+    /// The files a process writes `0` to in order to be inside, opened before it is born.
+    pub(crate) fn doors(&self) -> io::Result<Vec<File>> {
+        let open = |dir: &Path| File::options().write(true).open(dir.join("cgroup.procs"));
+        self.dirs().into_iter().map(open).collect()
+    }
+
+    fn members(&self) -> PathBuf {
+        match self {
+            Self::V1(dirs) => dirs.members().to_owned(),
+            Self::V2(dir) => dir.path().to_owned(),
+        }
+    }
+
+    pub(crate) fn processes(&self) -> io::Result<Vec<u32>> {
+        let list = cgroup::read(&self.members(), "cgroup.procs")?;
+        Ok(list.lines().filter_map(|line| line.parse().ok()).collect())
+    }
+
+    pub(crate) fn set_limits(&self, limits: &JobLimits) -> io::Result<()> {
+        match self {
+            Self::V1(dirs) => dirs.set_limits(limits),
+            Self::V2(dir) => dir.set_limits(limits),
+        }
+    }
+
+    pub(crate) fn stats(&self) -> io::Result<JobStats> {
+        match self {
+            Self::V1(dirs) => dirs.stats(),
+            Self::V2(dir) => dir.stats(),
+        }
+    }
+
+    pub(crate) fn memory_limit_hits(&self) -> io::Result<u64> {
+        match self {
+            Self::V1(dirs) => dirs.memory_limit_hits(),
+            Self::V2(dir) => dir.memory_limit_hits(),
+        }
+    }
+
+    pub(crate) fn kill(&self) -> io::Result<()> {
+        match self {
+            Self::V1(dirs) => {
+                dirs.freeze();
+                let signalled = self.kill_each();
+                dirs.thaw()?;
+                signalled?;
+                self.kill_stragglers()
+            }
+            Self::V2(dir) => dir.kill().or_else(|_| self.kill_stragglers()),
+        }
+    }
+
+    fn kill_each(&self) -> io::Result<bool> {
+        let processes = self.processes()?;
+        for pid in &processes {
+            super::process::signal(*pid, Signal::KILL)?;
+        }
+        Ok(processes.is_empty())
+    }
+
+    /// Whoever forked before the freeze took hold is caught by listing again until nobody is left.
+    fn kill_stragglers(&self) -> io::Result<()> {
+        let deadline = Instant::now() + LEAVE;
+        while !self.kill_each()? && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn wait_empty(&self, timeout: Duration) -> io::Result<bool> {
+        let deadline = Instant::now() + timeout;
+        let mut pause = Duration::from_micros(500);
+        loop {
+            if self.processes()?.is_empty() {
+                return Ok(true);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            std::thread::sleep(pause.min(left));
+            pause = (pause * 2).min(Duration::from_millis(20));
+        }
+    }
+
+    /// Ends what is inside and removes every directory, and the shared parent with its last job.
+    pub(crate) fn remove(&self) -> io::Result<()> {
+        if self.exists() && !self.processes().unwrap_or_default().is_empty() {
+            self.kill()?;
+            self.wait_empty(LEAVE)?;
+        }
+        let mut result = Ok(());
+        for dir in self.dirs() {
+            let removed = remove_when_idle(dir);
+            result = result.and(removed);
+            if let Some(parent) = dir.parent() {
+                // Still in use by other jobs, most of the time.
+                drop(std::fs::remove_dir(parent));
+            }
+        }
+        result
+    }
+}
+
+/// The kernel answers "busy" for a moment after the last process has gone.
+fn remove_when_idle(dir: &Path) -> io::Result<()> {
+    let deadline = Instant::now() + LEAVE;
+    loop {
+        match std::fs::remove_dir(dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            Err(error) => {
+                return Err(io::Error::new(
+                    error.kind(),
+                    format!("remove cgroup {}: {error}", dir.display()),
+                ));
+            }
+            Ok(()) => return Ok(()),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! What this kernel and account allow, tried in throw-away children that leave nothing behind.
+
+use std::ffi::c_int;
+use std::os::unix::process::ExitStatusExt;
+
+use super::born;
+use super::cgroup::Tree;
+use super::spawn::fork;
+use crate::probe::{Probe, refused};
+
+pub(crate) const PROBES: &[Probe] = &[
+    Probe {
+        id: "root",
+        what: "runs as root",
+        without: "containers run as you, without limits, in user and pid namespaces",
+        try_it: root,
+    },
+    Probe {
+        id: "cgroup",
+        what: "cgroup tree with memory, cpu and pids",
+        without: "no limits, and usage is summed up from /proc",
+        try_it: cgroup_tree,
+    },
+    Probe {
+        id: "cgroup-writable",
+        what: "cgroups can be made",
+        without: "no limits; a container is ended through its pid namespace",
+        try_it: cgroup_writable,
+    },
+    Probe {
+        id: "mount-namespace",
+        what: "private mounts",
+        without: "no container can have its own view of files; nothing can be started",
+        try_it: mount_namespace,
+    },
+    Probe {
+        id: "user-namespace",
+        what: "user namespaces for this account",
+        without: "containers need root: run with sudo",
+        try_it: user_namespace,
+    },
+    Probe {
+        id: "pid-namespace",
+        what: "pid namespaces",
+        without: "without root a container could not be ended as one",
+        try_it: pid_namespace,
+    },
+    Probe {
+        id: "overlayfs",
+        what: "overlay file system",
+        without: "a container cannot have a writable image of its own",
+        try_it: overlayfs,
+    },
+    Probe {
+        id: "pidfd",
+        what: "process descriptors",
+        without: "processes cannot be held safely; nothing can be started (Linux 5.4 or newer is needed)",
+        try_it: pidfd,
+    },
+];
+
+fn root() -> Result<String, String> {
+    let uid = rustix::process::geteuid();
+    if uid.is_root() { Ok("uid 0".to_owned()) } else { Err(format!("uid {}", uid.as_raw())) }
+}
+
+fn cgroup_tree() -> Result<String, String> {
+    match super::cgroup::tree().as_ref()? {
+        Tree::V1(mounts) => Ok(format!("version 1, memory at {}", mounts.memory.display())),
+        Tree::V2(root) => Ok(format!("version 2 at {}", root.display())),
+    }
+}
+
+fn cgroup_writable() -> Result<String, String> {
+    let tree = super::job::group_tree()?;
+    let name = crate::job::JobName {
+        parent: "porthole-probe".to_owned(),
+        id: format!("{}", rustix::process::getpid().as_raw_nonzero()),
+    };
+    let group = super::group::Group::create(tree, &name).map_err(refused)?;
+    group.remove().map_err(refused)?;
+    Ok("made one and removed it".to_owned())
+}
+
+fn mount_namespace() -> Result<String, String> {
+    let flags = libc::CLONE_NEWNS | user_if_needed();
+    // SAFETY: the child has one thread and ends at once.
+    tried(|| unsafe { libc::unshare(flags) })
+}
+
+fn user_namespace() -> Result<String, String> {
+    // SAFETY: the child has one thread and ends at once.
+    tried(|| unsafe { libc::unshare(libc::CLONE_NEWUSER) })
+}
+
+fn pid_namespace() -> Result<String, String> {
+    let flags = libc::CLONE_NEWPID | user_if_needed();
+    // SAFETY: the child has one thread and ends at once.
+    tried(|| unsafe { libc::unshare(flags) })
+}
+
+fn user_if_needed() -> c_int {
+    if crate::elevated() { 0 } else { libc::CLONE_NEWUSER }
+}
+
+fn overlayfs() -> Result<String, String> {
+    let flags = libc::CLONE_NEWNS | user_if_needed();
+    tried(|| overlay_on_scratch(flags))
+}
+
+/// Everything happens on a scratch file system in a mount namespace that ends with the child.
+fn overlay_on_scratch(flags: c_int) -> c_int {
+    let (place, none) = (c"/tmp".as_ptr(), std::ptr::null());
+    let options = if flags & libc::CLONE_NEWUSER == 0 {
+        c"lowerdir=/tmp/l,upperdir=/tmp/u,workdir=/tmp/w"
+    } else {
+        c"lowerdir=/tmp/l,upperdir=/tmp/u,workdir=/tmp/w,userxattr"
+    };
+    // SAFETY: static strings only; each call's failure ends the trial with its errno.
+    unsafe {
+        let steps = libc::unshare(flags) == 0
+            && libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, none.cast()) == 0
+            && libc::mount(c"tmpfs".as_ptr(), place, c"tmpfs".as_ptr(), 0, none.cast()) == 0
+            && [c"/tmp/l", c"/tmp/u", c"/tmp/w", c"/tmp/m"]
+                .iter()
+                .all(|it| libc::mkdir(it.as_ptr(), 0o700) == 0);
+        if !steps {
+            return -1;
+        }
+        let kind = c"overlay".as_ptr();
+        libc::mount(kind, c"/tmp/m".as_ptr(), kind, 0, options.as_ptr().cast())
+    }
+}
+
+fn pidfd() -> Result<String, String> {
+    let me = rustix::process::getpid();
+    rustix::process::pidfd_open(me, rustix::process::PidfdFlags::empty())
+        .map(|_| "opened our own".to_owned())
+        .map_err(|error| refused(error.into()))
+}
+
+/// Runs a few system calls in a child; its exit code is 0 or the errno.
+fn tried(trial: impl FnOnce() -> c_int) -> Result<String, String> {
+    let pid = fork(|| {
+        let code = if trial() < 0 { born::errno() } else { 0 };
+        born::leave(code)
+    })
+    .map_err(refused)?;
+    let pid = super::process::to_pid(pid).map_err(refused)?;
+    let waited = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
+    let raw = waited.ok().flatten().map_or(0xff00, |(_, status)| status.as_raw());
+    match std::process::ExitStatus::from_raw(raw).code() {
+        Some(0) => Ok("tried".to_owned()),
+        Some(errno) => Err(refused(std::io::Error::from_raw_os_error(errno))),
+        None => Err("the trial was killed".to_owned()),
+    }
+}
+
+pub(crate) fn library_exports(library: &str, _functions: &[&str]) -> Result<(), String> {
+    Err(format!("{library} is a Windows library"))
+}

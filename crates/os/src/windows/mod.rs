@@ -1,0 +1,1 @@
+//! Windows: the half of the shelf that the product is for.
