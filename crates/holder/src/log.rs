@@ -84,7 +84,9 @@ impl Log {
                     break;
                 }
             };
-            lines.push(&chunk[..read], |text, partial| keep_first(&mut failed, self.append(stream, partial, text)));
+            lines.push(&chunk[..read], |text, partial| {
+                keep_first(&mut failed, self.append(stream, partial, text))
+            });
         }
         lines.finish(|text, partial| keep_first(&mut failed, self.append(stream, partial, text)));
         failed.map_or(Ok(()), Err)

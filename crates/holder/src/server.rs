@@ -45,15 +45,7 @@ impl Server {
     pub fn new(idle: Duration) -> Server {
         let (messenger, news) = channel();
         let go_at = Some(Instant::now() + idle);
-        Server {
-            containers: BTreeMap::new(),
-            news,
-            messenger,
-            connections: 0,
-            idle,
-            go_at,
-            leaving: false,
-        }
+        Server { containers: BTreeMap::new(), news, messenger, connections: 0, idle, go_at, leaving: false }
     }
 
     /// Serves until told to leave or left alone. The calling thread must live as long as the containers.

@@ -20,12 +20,10 @@ fn logged(input: &[u8]) -> Vec<(bool, Vec<u8>)> {
 
 #[test]
 fn lines_become_full_entries_and_a_rest_a_part() {
-    assert_eq!(logged(b"a\n\nb c\r\nrest"), [
-        (false, b"a".to_vec()),
-        (false, b"".to_vec()),
-        (false, b"b c\r".to_vec()),
-        (true, b"rest".to_vec())
-    ]);
+    assert_eq!(
+        logged(b"a\n\nb c\r\nrest"),
+        [(false, b"a".to_vec()), (false, b"".to_vec()), (false, b"b c\r".to_vec()), (true, b"rest".to_vec())]
+    );
     assert_eq!(logged(b""), []);
 }
 

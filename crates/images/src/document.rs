@@ -1,0 +1,121 @@
+//! The JSON of an image: index, manifest, configuration. Only the fields that are used; others pass by.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Index {
+    pub manifests: Vec<Descriptor>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Descriptor {
+    #[serde(default)]
+    pub media_type: String,
+    pub digest: String,
+    #[serde(default)]
+    pub platform: Option<Platform>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Platform {
+    pub os: String,
+    pub architecture: String,
+    #[serde(rename = "os.version", default, skip_serializing_if = "Option::is_none")]
+    pub os_version: Option<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Manifest {
+    pub config: Descriptor,
+    pub layers: Vec<Descriptor>,
+}
+
+/// The configuration blob: the platform beside what to run.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+pub struct Configuration {
+    #[serde(flatten)]
+    pub platform: Platform,
+    #[serde(default)]
+    pub config: Runs,
+}
+
+/// What a container of this image runs if the pod does not say otherwise.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct Runs {
+    #[serde(deserialize_with = "null_is_empty")]
+    pub entrypoint: Vec<String>,
+    #[serde(deserialize_with = "null_is_empty")]
+    pub cmd: Vec<String>,
+    #[serde(deserialize_with = "null_is_empty")]
+    pub env: Vec<String>,
+    pub working_dir: String,
+    pub user: String,
+}
+
+/// Builders write `null` where they mean an empty list.
+fn null_is_empty<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
+}
+
+// === impl Index ===
+
+impl Index {
+    /// The entry for this platform; entries without a platform fit any.
+    pub fn pick(&self, os: &str, architecture: &str) -> Option<&Descriptor> {
+        self.manifests
+            .iter()
+            .find(|m| m.platform.as_ref().is_none_or(|p| p.os == os && p.architecture == architecture))
+    }
+
+    /// What is on offer, for the refusal.
+    pub fn offers(&self) -> String {
+        let offers: Vec<_> =
+            self.manifests.iter().filter_map(|m| m.platform.as_ref()).map(Platform::to_string).collect();
+        if offers.is_empty() { "nothing".to_owned() } else { offers.join(", ") }
+    }
+}
+
+// === impl Platform ===
+
+impl std::fmt::Display for Platform {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.os, self.architecture)?;
+        self.os_version.as_ref().map_or(Ok(()), |version| write!(f, " {version}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_as_builders_write_it() {
+        let text = r#"{"architecture":"amd64","os":"windows","os.version":"10.0.20348.1",
+            "config":{"Entrypoint":["a.exe"],"Cmd":null,"Env":["A=1"],"WorkingDir":"C:\\w","Labels":{}},"rootfs":{}}"#;
+        let parsed: Configuration = serde_json::from_str(text).unwrap();
+        assert_eq!(parsed.platform.to_string(), "windows/amd64 10.0.20348.1");
+        assert_eq!(parsed.config.entrypoint, ["a.exe"]);
+        assert_eq!((parsed.config.cmd.len(), parsed.config.working_dir.as_str()), (0, "C:\\w"));
+        let bare: Configuration = serde_json::from_str(r#"{"architecture":"a","os":"linux"}"#).unwrap();
+        assert_eq!(bare.config, Runs::default());
+    }
+
+    #[test]
+    fn an_index_gives_the_entry_of_the_platform() {
+        let index: Index = serde_json::from_str(
+            r#"{"manifests":[{"digest":"d1","platform":{"os":"windows","architecture":"amd64","os.version":"10"}},
+                {"digest":"d2","platform":{"os":"linux","architecture":"amd64"}},
+                {"digest":"d3","platform":{"os":"linux","architecture":"arm64"}}]}"#,
+        )
+        .unwrap();
+        assert_eq!(index.pick("linux", "amd64").unwrap().digest, "d2");
+        assert_eq!(index.pick("linux", "arm64").unwrap().digest, "d3");
+        assert!(index.pick("plan9", "amd64").is_none());
+        assert_eq!(index.offers(), "windows/amd64 10, linux/amd64, linux/arm64");
+        let plain: Index = serde_json::from_str(r#"{"manifests":[{"digest":"d"}]}"#).unwrap();
+        assert_eq!(plain.pick("any", "any").unwrap().digest, "d");
+        assert_eq!(plain.offers(), "nothing");
+    }
+}
