@@ -168,7 +168,7 @@ impl Guard {
     }
 
     /// Lets everything stay; [`undo`] with the guard's directory removes it later.
-    pub fn release(mut self) -> Result<()> {
+    pub fn release(&mut self) -> Result<()> {
         let Some((mut child, mut pipe)) = self.keeper.take() else { return Ok(()) };
         pipe.write_all(b"keep\n").context("tell the guard to let everything stay")?;
         child.wait().context("wait for the guard")?;

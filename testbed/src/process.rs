@@ -90,11 +90,7 @@ pub fn tail(log: &Path) -> String {
 /// testbed::process::wait_for("the socket", Duration::from_secs(5), || Ok(path.exists().then_some(())))?;
 /// # anyhow::Ok(())
 /// ```
-pub fn wait_for<T>(
-    what: &str,
-    limit: Duration,
-    mut probe: impl FnMut() -> Result<Option<T>>,
-) -> Result<T> {
+pub fn wait_for<T>(what: &str, limit: Duration, mut probe: impl FnMut() -> Result<Option<T>>) -> Result<T> {
     let begun = Instant::now();
     loop {
         if let Some(answer) = probe()? {

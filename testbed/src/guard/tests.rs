@@ -70,10 +70,11 @@ fn a_killed_guard_is_replaced_by_its_owner() {
 #[test]
 fn what_is_released_stays_until_undone() {
     let place = std::env::temp_dir().join(format!("porthole-released-{}", std::process::id()));
-    let guard = Guard::at(&place).expect("guard");
+    let mut guard = Guard::at(&place).expect("guard");
     let (id, dir) = (guard.id().to_owned(), guard.dir().to_owned());
     let mut child = guard.mark(Command::new("sleep").arg("600").stdin(Stdio::null())).spawn().expect("sleep");
     guard.release().expect("released");
+    drop(guard);
     assert_eq!(child.try_wait().expect("waited"), None, "it still runs");
     undo(&dir).expect("clean");
     child.wait().expect("reaped");

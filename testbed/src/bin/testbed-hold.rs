@@ -1,0 +1,25 @@
+//! Holds a control plane or a machine until it is killed, for tests of what a killed owner leaves behind.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use testbed::control_plane::{ControlPlane, Options};
+
+fn main() -> Result<()> {
+    match std::env::args().nth(1).as_deref() {
+        Some("control-plane") => {
+            let plane = ControlPlane::start(Options::default())?;
+            hold(plane.guard());
+        }
+        other => bail!("usage: testbed-hold control-plane|machine, not {other:?}"),
+    }
+    Ok(())
+}
+
+/// Says what to look for once this process is gone, and waits for that.
+fn hold((id, dir): (&str, &Path)) {
+    println!("{id} {}", dir.display());
+    loop {
+        std::thread::park();
+    }
+}
