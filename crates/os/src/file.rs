@@ -42,6 +42,12 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// Writes a program that only its owner may run, durably. Windows needs no mark on a file to run it.
+pub fn write_program(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_durable(path, bytes)?;
+    sys::file::make_executable(path)
+}
+
 /// A directory, and its missing parents, that is closed to other accounts from the moment it exists. One that is
 /// there already is closed, unless it belongs to somebody else.
 pub fn make_private_dir(path: &Path) -> io::Result<()> {

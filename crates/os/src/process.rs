@@ -188,6 +188,16 @@ pub fn send_interrupt(pid: u32) -> io::Result<()> {
     sys::process::send_interrupt(pid)
 }
 
+/// Whether a process of that number runs; one that has ended and only waits to be reaped does not.
+pub fn is_running(pid: u32) -> bool {
+    sys::process::is_running(pid)
+}
+
+/// For a program that may become the parent of orphans and cares about none: ended children vanish by themselves.
+pub fn forget_children() -> io::Result<()> {
+    sys::process::forget_children()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,6 +18,10 @@ pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).mode(0o600).open(path)
 }
 
+pub(crate) fn make_executable(path: &Path) -> io::Result<()> {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700))
+}
+
 /// The rename itself is durable only once the directory is.
 pub(crate) fn replace(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::rename(from, to)?;

@@ -47,6 +47,18 @@ pub(crate) fn send_interrupt(pid: u32) -> io::Result<()> {
     Ok(process::kill_process(to_pid(pid)?, Signal::INT)?)
 }
 
+pub(crate) fn is_running(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
+}
+
+pub(crate) fn forget_children() -> io::Result<()> {
+    // SAFETY: ignoring a signal runs no code of ours; for SIGCHLD it tells the kernel to reap by itself.
+    let before = unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+    if before == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 // === impl Process ===
 
 impl Process {

@@ -1,0 +1,146 @@
+//! Files on the real file system.
+
+use std::path::Path;
+
+use os::file::{Lock, make_private_dir, remove_tree, write_durable};
+
+fn entries(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_durable_write_replaces_the_whole_file_and_leaves_nothing_beside() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("state.json");
+    write_durable(&file, b"a long first version").unwrap();
+    write_durable(&file, b"second").unwrap();
+    assert_eq!(std::fs::read(&file).unwrap(), b"second");
+    assert_eq!(entries(dir.path()), ["state.json"]);
+}
+
+#[test]
+fn a_durable_write_that_fails_leaves_nothing_beside() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(dir.path().join("taken/inside")).unwrap();
+    assert!(write_durable(&dir.path().join("taken"), b"x").is_err());
+    assert_eq!(entries(dir.path()), ["taken"]);
+}
+
+#[test]
+fn a_lock_is_had_by_one_and_names_its_owner() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("lock");
+    let first = Lock::try_acquire(&path).unwrap().expect("free");
+    assert!(Lock::try_acquire(&path).unwrap().is_none());
+    assert_eq!(Lock::owner(&path), Some(std::process::id()));
+    drop(first);
+    assert_eq!(Lock::owner(&path), None);
+    assert!(Lock::try_acquire(&path).unwrap().is_some());
+}
+
+#[test]
+fn a_tree_goes_with_its_read_only_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let tree = dir.path().join("tree");
+    std::fs::create_dir_all(tree.join("a/b")).unwrap();
+    let file = tree.join("a/b/file");
+    std::fs::write(&file, "x").unwrap();
+    let mut permissions = std::fs::metadata(&file).unwrap().permissions();
+    permissions.set_readonly(true);
+    std::fs::set_permissions(&file, permissions).unwrap();
+    remove_tree(&tree).unwrap();
+    assert!(!tree.exists());
+    remove_tree(&tree).unwrap();
+}
+
+#[test]
+fn a_private_directory_is_made_with_its_parents_and_may_exist() {
+    let dir = tempfile::tempdir().unwrap();
+    let inner = dir.path().join("a/b");
+    make_private_dir(&inner).unwrap();
+    make_private_dir(&inner).unwrap();
+    std::fs::write(inner.join("file"), "ours").unwrap();
+    assert_eq!(std::fs::read_to_string(inner.join("file")).unwrap(), "ours");
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use super::*;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+    use crate::keeper::{Keeper, as_root};
+    use crate::support::unique;
+
+    fn mode(path: &Path) -> u32 {
+        std::fs::metadata(path).unwrap().mode() & 0o777
+    }
+
+    #[test]
+    fn private_means_closed_to_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let (new, old) = (dir.path().join("new"), dir.path().join("old"));
+        make_private_dir(&new).unwrap();
+        std::fs::create_dir(&old).unwrap();
+        std::fs::set_permissions(&old, PermissionsExt::from_mode(0o755)).unwrap();
+        make_private_dir(&old).unwrap();
+        write_durable(&new.join("secret"), b"x").unwrap();
+        assert_eq!((mode(&new), mode(&old), mode(&new.join("secret"))), (0o700, 0o700, 0o600));
+    }
+
+    #[test]
+    fn somebody_elses_directory_or_a_link_is_not_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        let theirs = dir.path().join("theirs");
+        std::fs::create_dir(&theirs).unwrap();
+        std::os::unix::fs::chown(&theirs, Some(65534), Some(65534)).unwrap();
+        assert!(make_private_dir(&theirs).is_err());
+        symlink(&theirs, dir.path().join("link")).unwrap();
+        assert!(make_private_dir(&dir.path().join("link")).is_err());
+    }
+
+    #[test]
+    fn links_are_removed_and_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (tree, outside) = (dir.path().join("tree"), dir.path().join("outside"));
+        std::fs::create_dir(&tree).unwrap();
+        std::fs::create_dir(&outside).unwrap();
+        std::fs::write(outside.join("kept"), "x").unwrap();
+        symlink(&outside, tree.join("link")).unwrap();
+        remove_tree(&tree).unwrap();
+        assert!(!tree.exists() && outside.join("kept").exists());
+    }
+
+    /// A bind mount of the same file system has the same device number, which is how a tree once gets emptied.
+    #[test]
+    fn a_mount_inside_a_tree_is_an_error_and_stays_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let script = format!(
+            "set -e; cd {}; mkdir -p tree/mnt outside; echo x > outside/kept; mount --bind outside tree/mnt; \
+             if {} remove-tree {}/tree; then exit 9; fi; test -e outside/kept",
+            dir.path().display(),
+            crate::keeper::fixture_for_all(),
+            dir.path().display(),
+        );
+        let status =
+            std::process::Command::new("unshare").args(["-m", "sh", "-c", &script]).status().unwrap();
+        assert!(status.success(), "{status}");
+    }
+
+    #[test]
+    fn a_lock_goes_with_the_process_that_had_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let program = ["lock", path.to_str().unwrap()];
+        let mut keeper = Keeper::start(as_root(), &unique(), &[], &program);
+        keeper.expect("out locked");
+        assert!(Lock::try_acquire(&path).unwrap().is_none());
+        keeper.tell("terminate");
+        keeper.expect("empty");
+        assert!(Lock::try_acquire(&path).unwrap().is_some());
+    }
+}

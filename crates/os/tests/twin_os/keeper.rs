@@ -1,0 +1,163 @@
+//! Keepers of jobs: what happens when one dies, and what one can do without root. Each is a process of its own,
+//! because a test cannot kill itself or give up root.
+
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use os::job::{JobName, sweep};
+use os::process::is_running;
+
+use crate::support::{eventually, fixture, unique};
+
+/// `fixture hold …` with its two streams.
+pub(crate) struct Keeper {
+    process: Child,
+    stdin: ChildStdin,
+    said: Lines<BufReader<ChildStdout>>,
+}
+
+impl Keeper {
+    pub(crate) fn start(mut command: Command, name: &JobName, overlay: &[String], program: &[&str]) -> Self {
+        let inner = fixture_for_all();
+        command.args(["hold", &name.parent, &name.id]).args(overlay).arg("--").arg(&inner).args(program);
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let stdin = process.stdin.take().unwrap();
+        let said = BufReader::new(process.stdout.take().unwrap()).lines();
+        Self { process, stdin, said }
+    }
+
+    pub(crate) fn tell(&mut self, command: &str) {
+        writeln!(self.stdin, "{command}").unwrap();
+    }
+
+    /// The rest of the next line that begins so.
+    pub(crate) fn expect(&mut self, start: &str) -> String {
+        for line in self.said.by_ref() {
+            if let Some(rest) = line.unwrap().strip_prefix(start) {
+                return rest.trim().to_owned();
+            }
+        }
+        panic!("the keeper ended without saying {start:?}")
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
+
+/// A copy that any account may run: the build directory may be closed to others.
+pub(crate) fn fixture_for_all() -> String {
+    static COPY: std::sync::OnceLock<(tempfile::TempDir, String)> = std::sync::OnceLock::new();
+    let (_, path) = COPY.get_or_init(|| {
+        let dir = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir().unwrap();
+        let copy = dir.path().join("fixture");
+        std::fs::copy(fixture(), &copy).unwrap();
+        let path = copy.display().to_string();
+        (dir, path)
+    });
+    path.clone()
+}
+
+pub(crate) fn as_root() -> Command {
+    Command::new(fixture_for_all())
+}
+
+pub(crate) fn as_nobody() -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]).arg(fixture_for_all());
+    command.current_dir("/");
+    command
+}
+
+fn cgroup_of(pid: u32) -> String {
+    std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap()
+}
+
+#[test]
+fn the_kernel_says_that_the_program_is_in_the_jobs_cgroup() {
+    let name = unique();
+    let mut keeper = Keeper::start(as_root(), &name, &[], &["pause"]);
+    let pid = keeper.expect("held").parse().unwrap();
+    assert!(cgroup_of(pid).contains(&format!("/{}/{}", name.parent, name.id)), "{}", cgroup_of(pid));
+}
+
+#[test]
+fn a_killed_keeper_takes_the_program_along_and_a_sweep_takes_the_rest() {
+    let name = unique();
+    let mut keeper = Keeper::start(as_root(), &name, &[], &["generations", "3"]);
+    let first: u32 = keeper.expect("held").parse().unwrap();
+    let third: u32 = keeper.expect("out generation 3 pid").parse().unwrap();
+    keeper.process.kill().unwrap();
+    eventually("the first generation died with its keeper", || !is_running(first));
+    assert!(sweep(&name).unwrap());
+    assert!(!is_running(third));
+    assert!(!sweep(&name).unwrap());
+}
+
+#[test]
+fn without_root_all_generations_are_killed_as_one() {
+    let mut keeper = Keeper::start(as_nobody(), &unique(), &[], &["generations", "3"]);
+    let init: u32 = keeper.expect("held").parse().unwrap();
+    keeper.expect("out generation 3 pid");
+    keeper.tell("processes");
+    let listed: Vec<u32> = numbers(&keeper.expect("processes"));
+    assert_eq!(listed.len(), 4, "our init and three generations: {listed:?}");
+    assert!(listed.contains(&init));
+    keeper.tell("terminate");
+    assert_eq!(keeper.expect("ended"), "137 Some(9)");
+    assert_eq!(keeper.expect("empty"), "true");
+    assert!(listed.into_iter().all(|pid| !is_running(pid)));
+}
+
+#[test]
+fn without_root_a_killed_keeper_takes_everything_along() {
+    let mut keeper = Keeper::start(as_nobody(), &unique(), &[], &["generations", "3"]);
+    keeper.expect("out generation 3 pid");
+    keeper.tell("processes");
+    let listed = numbers(&keeper.expect("processes"));
+    keeper.process.kill().unwrap();
+    for pid in listed {
+        eventually("it is gone", || !is_running(pid));
+    }
+}
+
+#[test]
+fn without_root_a_stop_request_reaches_the_program_and_its_exit_comes_back() {
+    let mut keeper = Keeper::start(as_nobody(), &unique(), &[], &["graceful", "goodbye"]);
+    keeper.expect("out ready");
+    keeper.tell("stop");
+    keeper.expect("out goodbye");
+    assert_eq!(keeper.expect("ended"), "0 None");
+    let mut keeper = Keeper::start(as_nobody(), &unique(), &[], &["exit", "42"]);
+    assert_eq!(keeper.expect("ended"), "42 None");
+}
+
+#[test]
+fn without_root_usage_is_summed_up() {
+    let mut keeper = Keeper::start(as_nobody(), &unique(), &[], &["eat", "32"]);
+    keeper.expect("out ate");
+    keeper.tell("stats");
+    let stats = keeper.expect("JobStats");
+    let memory: u64 =
+        stats.split("memory_bytes: ").nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
+    assert!(memory >= 32 << 20, "{stats}");
+}
+
+fn numbers(list: &str) -> Vec<u32> {
+    list.trim_matches(['[', ']']).split(", ").map(|it| it.parse().unwrap()).collect()
+}
+
+#[test]
+fn nothing_of_these_tests_is_left_in_the_cgroup_tree() {
+    let name = unique();
+    let mut keeper = Keeper::start(as_root(), &name, &[], &["exit", "0"]);
+    keeper.expect("empty");
+    keeper.process.wait().unwrap();
+    let left = Path::new("/sys/fs/cgroup/memory").join(&name.parent).join(&name.id);
+    assert!(!left.exists(), "{}", left.display());
+}

@@ -1,0 +1,17 @@
+//! The shelf tried on the real thing: real processes, sockets, files. One program of tests for both systems; built for
+//! Windows it runs under Wine. What only one system has stands in a module of its own.
+
+mod channel;
+mod detach;
+mod file;
+mod job;
+mod support;
+
+#[cfg(target_os = "linux")]
+mod keeper;
+#[cfg(target_os = "linux")]
+mod limits;
+#[cfg(target_os = "linux")]
+mod overlay;
+#[cfg(target_os = "linux")]
+mod sockets;
