@@ -4,12 +4,17 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use testbed::control_plane::{ControlPlane, Options};
+use testbed::machine::{self, Machine};
 
 fn main() -> Result<()> {
     match std::env::args().nth(1).as_deref() {
         Some("control-plane") => {
             let plane = ControlPlane::start(Options::default())?;
             hold(plane.guard());
+        }
+        Some("machine") => {
+            let machine = Machine::start("held", machine::Options::default())?;
+            hold(machine.guard());
         }
         other => bail!("usage: testbed-hold control-plane|machine, not {other:?}"),
     }
