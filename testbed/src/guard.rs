@@ -71,11 +71,11 @@ pub enum Resource {
 // === impl Resource ===
 
 impl Resource {
-    /// The process that has this pid now.
+    /// The process that has this pid now; an error if none has or if it only waits to be reaped.
     pub fn process(pid: u32) -> Result<Self> {
         let path = format!("/proc/{pid}/stat");
         let stat = fs::read_to_string(&path).with_context(|| format!("read {path}"))?;
-        let start = start_time(&stat).with_context(|| format!("no start time in {path}"))?;
+        let start = start_time(&stat).with_context(|| format!("process {pid} has ended"))?;
         Ok(Self::Process { pid, start })
     }
 
@@ -93,6 +93,9 @@ impl Resource {
 fn start_time(stat: &str) -> Option<u64> {
     // The name may hold spaces and brackets; the state, field 3, follows the last bracket.
     let (_, rest) = stat.rsplit_once(") ")?;
+    if rest.starts_with(['Z', 'X']) {
+        return None;
+    }
     rest.split_whitespace().nth(19)?.parse().ok()
 }
 

@@ -1,13 +1,16 @@
 //! Machines are worlds of their own, a reboot inside one is a reboot, and nothing of them stays.
 
+mod owner;
+
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use testbed::guard::traces;
 use testbed::machine::{Machine, Options};
 use testbed::process::wait_for;
+
+use owner::Owner;
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -144,16 +147,10 @@ fn nothing_is_left_after_drop() {
 
 #[test]
 fn nothing_is_left_when_the_owner_is_killed() {
-    let mut owner = Command::new(env!("CARGO_BIN_EXE_testbed-hold"));
-    let mut owner = owner.arg("machine").stdout(Stdio::piped()).spawn().expect("started");
-    let mut line = String::new();
-    let mut said = std::io::BufReader::new(owner.stdout.take().expect("piped"));
-    std::io::BufRead::read_line(&mut said, &mut line).expect("a line");
-    let (id, dir) = line.trim_end().split_once(' ').expect("id and directory");
-    assert!(!traces(id, Path::new(dir)).is_empty());
-    owner.kill().expect("killed");
-    owner.wait().expect("reaped");
-    let gone =
-        wait_for("the host to be clean", SOON, || Ok(traces(id, Path::new(dir)).is_empty().then_some(())));
-    gone.unwrap_or_else(|error| panic!("{error}: {:#?}", traces(id, Path::new(dir))));
+    let mut owner = Owner::of("machine");
+    let (id, dir) = owner.holding();
+    assert!(!traces(&id, &dir).is_empty());
+    owner.end("KILL");
+    let clean = wait_for("the host to be clean", SOON, || Ok(traces(&id, &dir).is_empty().then_some(())));
+    clean.unwrap_or_else(|error| panic!("{error}: {:#?}", traces(&id, &dir)));
 }

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use testbed::control_plane::dev::DevCluster;
 use testbed::control_plane::{ControlPlane, Options};
 use testbed::machine::{self, Machine};
 
@@ -16,7 +17,11 @@ fn main() -> Result<()> {
             let machine = Machine::start("held", machine::Options::default())?;
             hold(machine.guard());
         }
-        other => bail!("usage: testbed-hold control-plane|machine, not {other:?}"),
+        Some("dev-cluster") => {
+            let dir = std::env::args_os().nth(2).context("a directory")?;
+            DevCluster::at(Path::new(&dir)).up()?;
+        }
+        other => bail!("usage: testbed-hold control-plane|machine|dev-cluster DIR, not {other:?}"),
     }
     Ok(())
 }

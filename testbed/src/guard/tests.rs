@@ -85,4 +85,5 @@ fn what_is_released_stays_until_undone() {
 fn the_start_time_is_found_behind_a_hostile_name() {
     let stat = "42 (a ) b (c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 777 20 21";
     assert_eq!(start_time(stat), Some(777));
+    assert_eq!(start_time(&stat.replace(" S ", " Z ")), None, "a zombie has ended");
 }
