@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 pub mod cache;
+pub mod debian;
 pub mod go;
 pub mod progress;
+pub mod wine;
 
 pub use go::go_tool;
 
