@@ -29,6 +29,11 @@ pub fn endpoint(run_dir: &Path, name: &str) -> Endpoint {
     Endpoint(sys::channel::endpoint(run_dir, name))
 }
 
+/// Takes away what a dead listener left at its endpoint. Nobody may be listening there any more.
+pub fn remove_leftover(endpoint: &Endpoint) -> io::Result<()> {
+    sys::channel::remove_leftover(endpoint)
+}
+
 // === impl Endpoint ===
 
 impl Endpoint {

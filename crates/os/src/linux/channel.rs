@@ -20,6 +20,13 @@ pub(crate) struct Connection(UnixStream);
 /// What fits into a socket address, its closing null not counted.
 const PATH_MAX: usize = 107;
 
+pub(crate) fn remove_leftover(endpoint: &Endpoint) -> io::Result<()> {
+    match std::fs::remove_file(endpoint.as_path()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
 pub(crate) fn endpoint(run_dir: &Path, name: &str) -> PathBuf {
     run_dir.join(format!("{name}.sock"))
 }

@@ -1,0 +1,186 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+fn account(name: &str, id: &str) -> Account {
+    Account { name: name.into(), id: id.into(), elevated: true }
+}
+
+/// A good pod, changed by setting one field given as a JSON pointer's last parent and a value.
+fn pod(change: impl FnOnce(&mut Value)) -> Pod {
+    let mut value = json!({
+        "metadata": {"name": "web"},
+        "spec": {
+            "hostNetwork": true,
+            "securityContext": {"windowsOptions": {"hostProcess": true}},
+            "initContainers": [{"name": "first", "image": "dir:init"}],
+            "containers": [{"name": "main", "image": "oci-archive:app.tar"}],
+        },
+    });
+    change(&mut value);
+    serde_json::from_value(value).unwrap()
+}
+
+fn admitted(change: impl FnOnce(&mut Value)) -> Result<Admitted, Vec<Refused>> {
+    let layout = Layout::new(Path::new("/root"));
+    admit(&pod(change), Path::new("/pods/web.yaml"), &layout, &account("root", "0"))
+}
+
+fn refusals(change: impl FnOnce(&mut Value)) -> Vec<String> {
+    admitted(change).unwrap_err().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_good_pod_is_resolved() {
+    let pod = admitted(|_| {}).unwrap();
+    assert_eq!((pod.namespace.as_str(), pod.name.as_str()), ("default", "web"));
+    assert_eq!((pod.grace, pod.restart), (Duration::from_secs(30), RestartPolicy::Always));
+    let sources: Vec<_> = pod.containers.iter().map(|c| (c.kind, c.source.clone())).collect();
+    assert_eq!(
+        sources,
+        [
+            (Kind::Init, Source::Dir("/pods/init".into())),
+            (Kind::Regular, Source::OciArchive("/pods/app.tar".into()))
+        ]
+    );
+    assert!(pod.warnings.is_empty() && pod.spec_digest.len() == 64);
+}
+
+// proves: HP-04 pure
+#[test]
+fn the_nodes_own_check_of_the_host_process_rules() {
+    let found = refusals(|p| p["spec"]["hostNetwork"] = json!(false));
+    assert_eq!(found, ["spec.hostNetwork: FieldValueInvalid: false: must be true for a HostProcess pod"]);
+    let found = refusals(|p| p["spec"]["securityContext"] = json!({}));
+    assert!(found[0].starts_with("not a HostProcess pod"), "{found:?}");
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_by_name() {
+    let container =
+        |field: &'static str, value: Value| move |p: &mut Value| p["spec"]["containers"][0][field] = value;
+    for (found, expected) in [
+        (
+            refusals(container("volumeMounts", json!([{"name": "v", "mountPath": "/v"}]))),
+            "spec.containers[0].volumeMounts: volumes",
+        ),
+        (refusals(container("envFrom", json!([{}]))), "spec.containers[0].envFrom"),
+        (refusals(container("tty", json!(true))), "spec.containers[0].tty: terminals"),
+        (refusals(container("stdin", json!(true))), "spec.containers[0].stdin: terminals"),
+        (
+            refusals(container("env", json!([{"name": "A", "valueFrom": {}}]))),
+            "spec.containers[0].env[0].valueFrom",
+        ),
+        (
+            refusals(container("resources", json!({"limits": {"gpu": "1"}}))),
+            "spec.containers[0].resources.limits.gpu",
+        ),
+        (
+            refusals(|p| p["spec"]["initContainers"][0]["restartPolicy"] = json!("Always")),
+            "spec.initContainers[0].restartPolicy",
+        ),
+        (refusals(|p| p["spec"]["ephemeralContainers"] = json!([{"name": "e"}])), "spec.ephemeralContainers"),
+    ] {
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with(expected) && found[0].ends_with("not supported yet"), "{found:?}");
+    }
+}
+
+#[test]
+fn names_become_paths_and_are_checked() {
+    for name in ["", "../x", "Web", "a b", "-a", "a-", "a/b", &"a".repeat(254)] {
+        let found = refusals(|p| p["metadata"]["name"] = json!(name));
+        assert!(found[0].starts_with("metadata.name"), "{name}: {found:?}");
+    }
+    for name in ["", "..", "A", "a.b", "a_b"] {
+        assert!(!refusals(|p| p["spec"]["containers"][0]["name"] = json!(name)).is_empty(), "{name}");
+    }
+    let found = refusals(|p| p["spec"]["containers"][0]["name"] = json!("first"));
+    assert_eq!(found, ["spec.containers[0].name: two containers are called \"first\""]);
+    assert!(admitted(|p| p["metadata"]["name"] = json!("a".repeat(253))).is_ok());
+    assert!(!refusals(|p| p["metadata"]["namespace"] = json!("Bad")).is_empty());
+}
+
+#[test]
+fn everything_wrong_is_said_at_once() {
+    let found = refusals(|p| {
+        p["spec"]["restartPolicy"] = json!("Sometimes");
+        p["spec"]["containers"][0]["image"] = json!("");
+        p["spec"]["containers"][0]["resources"] = json!({"limits": {"cpu": "lots"}});
+    });
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert!(found.iter().any(|f| f.contains("found \"Sometimes\"")), "{found:?}");
+    assert_eq!(refusals(|p| p["spec"] = Value::Null), ["the pod has no spec"]);
+    assert!(
+        refusals(|p| p["spec"]["containers"] = json!([]))
+            .contains(&"spec.containers: wanted at least one".to_owned())
+    );
+}
+
+#[test]
+fn limits_are_read_and_bounded() {
+    let with = |limits: Value| {
+        admitted(move |p| p["spec"]["containers"][0]["resources"] = json!({"limits": limits}))
+    };
+    let limits = with(json!({"cpu": "1500m", "memory": "64Mi"})).unwrap().containers[1].limits.clone();
+    assert_eq!(limits, JobLimits { memory_bytes: Some(64 << 20), cpu_millis: Some(1500), processes: None });
+    for bad in [json!({"cpu": "-1"}), json!({"memory": "-1"}), json!({"cpu": "99999999999"})] {
+        let found = with(bad).unwrap_err();
+        assert!(matches!(found[..], [Refused::Range { .. }]), "{found:?}");
+    }
+}
+
+#[test]
+fn only_our_own_account_is_taken() {
+    let wanted = |own: Account, name: &str| {
+        let pod = pod(|p| p["spec"]["securityContext"]["windowsOptions"]["runAsUserName"] = json!(name));
+        admit(&pod, Path::new("/p.yaml"), &Layout::new(Path::new("/r")), &own).is_ok()
+    };
+    assert!(wanted(account("root", "0"), "nt authority\\system"));
+    assert!(wanted(account("NT AUTHORITY\\SYSTEM", "S-1-5-18"), "SYSTEM"));
+    assert!(wanted(account("HOST\\me", "S-1-5-21-1"), "host\\ME"));
+    assert!(!wanted(account("HOST\\me", "S-1-5-21-1"), "NT AUTHORITY\\SYSTEM"));
+    assert!(!wanted(account("root", "0"), "NT AUTHORITY\\Local Service"));
+    let found = refusals(|p| {
+        p["spec"]["containers"][0]["securityContext"] = json!({"windowsOptions": {"runAsUserName": "bob"}});
+    });
+    assert!(found[0].starts_with("spec.containers[0].securityContext.windowsOptions.runAsUserName: \"bob\""));
+}
+
+#[test]
+fn probes_are_warned_about() {
+    let pod = admitted(|p| {
+        for probe in ["livenessProbe", "readinessProbe", "startupProbe", "lifecycle"] {
+            p["spec"]["containers"][0][probe] = json!({});
+        }
+    })
+    .unwrap();
+    assert_eq!(pod.warnings.len(), 4);
+    assert_eq!(pod.warnings[0], "spec.containers[0].livenessProbe has no effect yet");
+}
+
+#[test]
+fn a_grace_period_is_taken_and_never_negative() {
+    for (given, expected) in [(5, 5), (0, 0), (-3, 0)] {
+        let pod = admitted(|p| p["spec"]["terminationGracePeriodSeconds"] = json!(given)).unwrap();
+        assert_eq!(pod.grace, Duration::from_secs(expected));
+    }
+}
+
+#[test]
+fn who_is_started_again() {
+    use RestartPolicy::{Always, Never, OnFailure};
+    for (policy, kind, code, expected) in [
+        (Always, Kind::Regular, 0, true),
+        (Always, Kind::Regular, 1, true),
+        (Always, Kind::Init, 0, false),
+        (Always, Kind::Init, 1, true),
+        (OnFailure, Kind::Regular, 0, false),
+        (OnFailure, Kind::Regular, 1, true),
+        (OnFailure, Kind::Init, 1, true),
+        (Never, Kind::Regular, 1, false),
+        (Never, Kind::Init, 1, false),
+    ] {
+        assert_eq!(policy.restarts(kind, code), expected, "{policy:?} {kind:?} {code}");
+    }
+}

@@ -1,0 +1,146 @@
+//! What was done to the host for a pod, written down before it is done, so that it can be undone.
+//!
+//! One line per effect: a checksum, a space, JSON. A crash can tear only the last line, and an effect whose
+//! line is torn never happened, because the line comes first. Undoing is safe to repeat.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use os::channel::Endpoint;
+use os::job::JobName;
+use serde::{Deserialize, Serialize};
+
+/// Something on the host that a pod's removal must take back. Files inside the pod's own directory are not
+/// listed: they go with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Effect {
+    Holder { endpoint: Endpoint },
+    Job(JobName),
+}
+
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    #[error("journal {path}")]
+    Io { path: PathBuf, source: io::Error },
+    #[error(
+        "journal {path}, line {line}: the checksum does not fit: the file was changed or the disk is failing"
+    )]
+    Damaged { path: PathBuf, line: usize },
+}
+
+// === impl Journal ===
+
+impl Journal {
+    /// Opens the journal for more effects. A line that a crash tore off is cut away first.
+    pub fn open(path: &Path) -> Result<Journal, JournalError> {
+        let failed = |source| JournalError::Io { path: path.to_owned(), source };
+        let (_, good) = read_lines(path)?;
+        let file = File::options().append(true).create(true).open(path).map_err(failed)?;
+        if file.metadata().map_err(failed)?.len() > good {
+            // Append-only handles may not truncate on every system.
+            File::options().write(true).open(path).and_then(|f| f.set_len(good)).map_err(failed)?;
+        }
+        Ok(Journal { path: path.to_owned(), file })
+    }
+
+    /// Writes the effect down. Only after this may it be done.
+    pub fn record(&mut self, effect: &Effect) -> Result<(), JournalError> {
+        let written = line(effect).and_then(|line| self.file.write_all(line.as_bytes()));
+        written.map_err(|source| JournalError::Io { path: self.path.clone(), source })
+    }
+
+    /// Every effect, in the order it was written. A journal that is not there has none.
+    pub fn read(path: &Path) -> Result<Vec<Effect>, JournalError> {
+        Ok(read_lines(path)?.0)
+    }
+}
+
+fn line(effect: &Effect) -> io::Result<String> {
+    let json = serde_json::to_string(effect)?;
+    Ok(format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes())))
+}
+
+/// The effects and the length of the part that is whole.
+fn read_lines(path: &Path) -> Result<(Vec<Effect>, u64), JournalError> {
+    let text = match std::fs::read(path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),
+        Err(source) => return Err(JournalError::Io { path: path.to_owned(), source }),
+    };
+    let mut effects = Vec::new();
+    let mut good = 0;
+    let lines: Vec<_> = text.split_inclusive(|b| *b == b'\n').collect();
+    for (number, line) in lines.iter().enumerate() {
+        match parse(line) {
+            Some(effect) => effects.push(effect),
+            None if number + 1 == lines.len() => break,
+            None => return Err(JournalError::Damaged { path: path.to_owned(), line: number + 1 }),
+        }
+        good += line.len() as u64;
+    }
+    Ok((effects, good))
+}
+
+fn parse(line: &[u8]) -> Option<Effect> {
+    let line = std::str::from_utf8(line.strip_suffix(b"\n")?).ok()?;
+    let (sum, json) = line.split_once(' ')?;
+    (u32::from_str_radix(sum, 16).ok()? == crc32fast::hash(json.as_bytes())).then_some(())?;
+    serde_json::from_str(json).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(id: &str) -> Effect {
+        Effect::Job(JobName { parent: "p".into(), id: id.into() })
+    }
+
+    fn journal() -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        let mut journal = Journal::open(&path).unwrap();
+        journal.record(&job("one")).unwrap();
+        journal.record(&job("two")).unwrap();
+        (dir, path)
+    }
+
+    #[test]
+    fn effects_come_back_in_order() {
+        let (dir, path) = journal();
+        assert_eq!(Journal::read(&path).unwrap(), [job("one"), job("two")]);
+        assert_eq!(Journal::read(&dir.path().join("none")).unwrap(), []);
+    }
+
+    #[test]
+    fn every_tear_in_the_last_line_loses_only_that_line() {
+        let (_dir, path) = journal();
+        let whole = std::fs::read(&path).unwrap();
+        let first = whole.iter().position(|b| *b == b'\n').unwrap() + 1;
+        for cut in first..whole.len() {
+            std::fs::write(&path, &whole[..cut]).unwrap();
+            assert_eq!(Journal::read(&path).unwrap(), [job("one")], "{cut}");
+            let mut journal = Journal::open(&path).unwrap();
+            journal.record(&job("three")).unwrap();
+            assert_eq!(Journal::read(&path).unwrap(), [job("one"), job("three")], "{cut}");
+        }
+    }
+
+    #[test]
+    fn damage_in_the_middle_is_not_overlooked() {
+        let (_dir, path) = journal();
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[12] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        let error = Journal::read(&path).unwrap_err();
+        assert!(matches!(error, JournalError::Damaged { line: 1, .. }), "{error}");
+        assert!(Journal::open(&path).is_err());
+    }
+}

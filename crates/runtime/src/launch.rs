@@ -1,0 +1,221 @@
+//! One container's start, from pod, image and host.
+//!
+//! The rules are `plan`'s; here they meet the file system: which of the places a program may be at really
+//! has it, and which directory stands for the image.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use holder::protocol::Launch;
+use images::Image;
+use k8s_openapi::api::core::v1::Container;
+use os::job::JobName;
+use os::process::Overlay;
+use plan::command::{NothingToRun, Words};
+use plan::environment::Environment;
+use plan::expand::expand;
+use plan::program::Places;
+use plan::{MOUNT_POINT, Style};
+
+use crate::admit::Asked;
+use crate::layout::ContainerDir;
+
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    #[error(transparent)]
+    Command(#[from] NothingToRun),
+    #[error("{program:?} was not found; looked at {}", .tried.join(", "))]
+    NotFound { program: String, tried: Vec<String> },
+    #[error("the working directory {0:?} is neither in the image nor on the host")]
+    WorkingDirectory(String),
+    #[error("prepare {path}")]
+    Scratch { path: PathBuf, source: io::Error },
+}
+
+/// What of the host a HostProcess container sees in its environment. Everything else of ours stays ours.
+const FROM_HOST: [&str; 20] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LANG",
+    "TZ",
+    "SystemRoot",
+    "SystemDrive",
+    "windir",
+    "ComSpec",
+    "PATHEXT",
+    "TEMP",
+    "TMP",
+    "ProgramData",
+    "ProgramFiles",
+    "ALLUSERSPROFILE",
+    "USERPROFILE",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "NUMBER_OF_PROCESSORS",
+    "COMPUTERNAME",
+];
+const UNIX_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// The notation of the host this runs on.
+pub fn host_style() -> Style {
+    if std::path::MAIN_SEPARATOR == '\\' { Style::Windows } else { Style::Unix }
+}
+
+/// Plans the start of one attempt and makes the directories it needs.
+pub fn prepare(
+    asked: &Asked,
+    image: &Image,
+    id: String,
+    job: JobName,
+    dir: &ContainerDir,
+    attempt: u32,
+) -> Result<Launch, LaunchError> {
+    let rootfs = Rootfs::make(image, &dir.scratch(attempt))?;
+    let env = environment(&asked.container, image, &rootfs.path);
+    let argv = command(&asked.container, image, &env)?;
+    let cwd = rootfs.working_directory(&asked.container, image)?;
+    let program = rootfs.program(&argv[0], &cwd, env.get("PATH").unwrap_or_default())?;
+    Ok(Launch {
+        id,
+        job,
+        program,
+        command_line: plan::quote::command_line(&argv),
+        argv,
+        env: env.into_variables(),
+        cwd,
+        overlay: rootfs.overlay,
+        limits: asked.limits.clone(),
+        log: dir.log(attempt),
+        exit: dir.exit(attempt),
+    })
+}
+
+/// The image as this container sees it.
+#[derive(Debug)]
+struct Rootfs {
+    path: PathBuf,
+    /// Where the same files can be looked at from here, before the container starts.
+    seen: PathBuf,
+    overlay: Option<Overlay>,
+}
+
+// === impl Rootfs ===
+
+impl Rootfs {
+    /// The image below, what the container writes above: an overlay where the host has one, else a copy.
+    fn make(image: &Image, scratch: &Path) -> Result<Rootfs, LaunchError> {
+        let made = match host_style() {
+            Style::Unix => Rootfs::overlaid(image, scratch),
+            Style::Windows => Rootfs::copied(image, scratch),
+        };
+        made.map_err(|source| LaunchError::Scratch { path: scratch.to_owned(), source })
+    }
+
+    fn overlaid(image: &Image, scratch: &Path) -> io::Result<Rootfs> {
+        let [upper, work, path] = ["upper", "work", "rootfs"].map(|name| scratch.join(name));
+        [&upper, &work, &path].into_iter().try_for_each(std::fs::create_dir_all)?;
+        let seen = std::path::absolute(&image.files)?;
+        let overlay = Overlay { lower: vec![seen.clone()], upper, work, target: path.clone() };
+        Ok(Rootfs { path, seen, overlay: Some(overlay) })
+    }
+
+    fn copied(image: &Image, scratch: &Path) -> io::Result<Rootfs> {
+        let path = scratch.join("rootfs");
+        copy_tree(&image.files, &path)?;
+        Ok(Rootfs { seen: path.clone(), path, overlay: None })
+    }
+
+    /// The pod's, else the image's, else the image's root. An absolute one is the image's if it has it.
+    fn working_directory(&self, container: &Container, image: &Image) -> Result<PathBuf, LaunchError> {
+        let asked = container.working_dir.as_deref().unwrap_or(&image.runs.working_dir);
+        if asked.is_empty() {
+            return Ok(self.path.clone());
+        }
+        let style = host_style();
+        let inside = asked.trim_start_matches(['/', '\\']);
+        let in_image = self.path.join(inside);
+        if !is_drive(style, asked) && self.look(&in_image).is_dir() {
+            return Ok(in_image);
+        }
+        if style.is_absolute(asked) && Path::new(asked).is_dir() {
+            return Ok(asked.into());
+        }
+        Err(LaunchError::WorkingDirectory(asked.to_owned()))
+    }
+
+    fn program(&self, name: &str, cwd: &Path, path: &str) -> Result<PathBuf, LaunchError> {
+        let (image, cwd) = (self.path.to_string_lossy(), cwd.to_string_lossy());
+        let places = Places { style: host_style(), image: &image, cwd: &cwd, path };
+        let tried = places.candidates(name);
+        let found = tried.iter().map(PathBuf::from).find(|place| self.look(place).is_file());
+        found.ok_or_else(|| LaunchError::NotFound { program: name.to_owned(), tried })
+    }
+
+    /// A path of the container as it can be looked at from here.
+    fn look(&self, path: &Path) -> PathBuf {
+        path.strip_prefix(&self.path).map_or_else(|_| path.to_owned(), |inside| self.seen.join(inside))
+    }
+}
+
+fn is_drive(style: Style, path: &str) -> bool {
+    style == Style::Windows && path.as_bytes().get(1) == Some(&b':')
+}
+
+fn command(container: &Container, image: &Image, env: &Environment) -> Result<Vec<String>, NothingToRun> {
+    let words = Words {
+        entrypoint: &image.runs.entrypoint,
+        cmd: &image.runs.cmd,
+        command: container.command.as_deref().unwrap_or_default(),
+        args: container.args.as_deref().unwrap_or_default(),
+    };
+    let pod: Vec<&str> = container.env.iter().flatten().map(|variable| variable.name.as_str()).collect();
+    // As a kubelet: only the pod's own variables are known to $(NAME), and only in the pod's own words.
+    let known = |name: &str| pod.contains(&name).then(|| env.get(name)).flatten();
+    let from_image = words.command.is_empty().then_some(words.entrypoint.len()).unwrap_or_default();
+    let words = words.resolve()?;
+    Ok(words
+        .into_iter()
+        .enumerate()
+        .map(|(i, word)| if i < from_image { word } else { expand(&word, known) })
+        .collect())
+}
+
+fn environment(container: &Container, image: &Image, rootfs: &Path) -> Environment {
+    let mut env = Environment::new(host_style());
+    for name in FROM_HOST {
+        if let Ok(value) = std::env::var(name) {
+            env.set(name, &value);
+        }
+    }
+    if env.get("PATH").is_none() && host_style() == Style::Unix {
+        env.set("PATH", UNIX_PATH);
+    }
+    image.runs.env.iter().for_each(|entry| env.set_entry(entry));
+    env.set(MOUNT_POINT, &rootfs.to_string_lossy());
+    let mut earlier: Vec<&str> = Vec::new();
+    for variable in container.env.iter().flatten() {
+        let value = variable.value.as_deref().unwrap_or_default();
+        let value = expand(value, |name| earlier.contains(&name).then(|| env.get(name)).flatten());
+        env.set(&variable.name, &value);
+        earlier.push(&variable.name);
+    }
+    env
+}
+
+fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let (source, target) = (entry.path(), to.join(entry.file_name()));
+        if source.is_dir() {
+            copy_tree(&source, &target)?;
+        } else {
+            std::fs::copy(&source, &target)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+use images::document::Runs;
+use k8s_openapi::api::core::v1::EnvVar;
+
+use super::*;
+use crate::record::Kind;
+
+/// An image with a program and a directory in it.
+struct World {
+    dir: tempfile::TempDir,
+    image: Image,
+    container: Container,
+}
+
+impl World {
+    fn new() -> World {
+        let dir = tempfile::tempdir().unwrap();
+        let files = dir.path().join("image");
+        std::fs::create_dir_all(files.join("bin")).unwrap();
+        std::fs::create_dir_all(files.join("data")).unwrap();
+        std::fs::write(files.join("bin/app"), "x").unwrap();
+        let runs =
+            Runs { entrypoint: vec!["bin/app".into()], cmd: vec!["--image".into()], ..Runs::default() };
+        World {
+            dir,
+            image: Image { files, runs },
+            container: Container { name: "main".into(), ..Container::default() },
+        }
+    }
+
+    fn prepare(&self) -> Result<Launch, LaunchError> {
+        let asked = Asked {
+            kind: Kind::Regular,
+            container: self.container.clone(),
+            source: images::Source::Dir(self.image.files.clone()),
+            limits: os::job::JobLimits::default(),
+        };
+        let dir = crate::layout::PodDir::at(self.dir.path().join("pod")).container("main");
+        let job = JobName { parent: "p".into(), id: "j".into() };
+        prepare(&asked, &self.image, "main-0".into(), job, &dir, 0)
+    }
+
+    fn rootfs(&self) -> PathBuf {
+        self.dir.path().join("pod/containers/main/0.scratch/rootfs")
+    }
+
+    fn set(&mut self, name: &str, value: &str) {
+        let variable = EnvVar { name: name.into(), value: Some(value.into()), value_from: None };
+        self.container.env.get_or_insert_default().push(variable);
+    }
+}
+
+fn value<'l>(launch: &'l Launch, name: &str) -> Option<&'l str> {
+    launch.env.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+}
+
+#[test]
+fn an_images_program_runs_in_its_own_directory() {
+    let world = World::new();
+    let launch = world.prepare().unwrap();
+    assert_eq!(launch.program, world.rootfs().join("bin/app"));
+    assert_eq!(
+        (launch.cwd.as_path(), launch.argv.as_slice()),
+        (world.rootfs().as_path(), &["bin/app".to_owned(), "--image".into()][..])
+    );
+    assert_eq!(launch.command_line, "bin/app --image");
+    assert_eq!(value(&launch, MOUNT_POINT), Some(world.rootfs().to_str().unwrap()));
+    let overlay = launch.overlay.unwrap();
+    assert_eq!((overlay.lower, overlay.target), (vec![world.image.files.clone()], world.rootfs()));
+}
+
+#[test]
+fn the_hosts_programs_are_found_on_the_path() {
+    let mut world = World::new();
+    world.container.command = Some(vec!["sh".into(), "-c".into(), "true".into()]);
+    assert!(world.prepare().unwrap().program.ends_with("bin/sh"));
+}
+
+#[test]
+fn a_program_that_is_nowhere_is_named_with_the_places() {
+    let mut world = World::new();
+    world.container.command = Some(vec!["./nothing".into()]);
+    let error = world.prepare().unwrap_err().to_string();
+    assert!(
+        error.starts_with("\"./nothing\" was not found; looked at ") && error.contains("rootfs"),
+        "{error}"
+    );
+    world.container.command = Some(vec!["data".into()]);
+    assert!(matches!(world.prepare(), Err(LaunchError::NotFound { .. })), "a directory is no program");
+}
+
+#[test]
+fn the_working_directory_is_the_images_before_the_hosts() {
+    let mut world = World::new();
+    for (asked, expected) in [
+        ("/data", world.rootfs().join("data")),
+        ("data", world.rootfs().join("data")),
+        ("/tmp", "/tmp".into()),
+    ] {
+        world.container.working_dir = Some(asked.into());
+        world.container.command = Some(vec!["/bin/app".into()]);
+        assert_eq!(world.prepare().unwrap().cwd, expected, "{asked}");
+    }
+    world.container.working_dir = Some("/not/there".into());
+    assert!(world.prepare().unwrap_err().to_string().contains("/not/there"));
+    world.container.working_dir = None;
+    world.image.runs.working_dir = "/data".into();
+    assert_eq!(world.prepare().unwrap().cwd, world.rootfs().join("data"));
+}
+
+#[test]
+fn variables_come_from_host_image_and_pod_and_nothing_else_leaks() {
+    let mut world = World::new();
+    world.image.runs.env = vec!["A=image".into(), "B=image".into()];
+    world.set("A", "pod");
+    world.set("C", "$(A)-$(B)-$(LATER)");
+    world.set("LATER", "x");
+    let launch = world.prepare().unwrap();
+    assert_eq!((value(&launch, "A"), value(&launch, "B")), (Some("pod"), Some("image")));
+    // $(B) is the image's: a pod's words know the pod's variables only, and only earlier ones.
+    assert_eq!(value(&launch, "C"), Some("pod-$(B)-$(LATER)"));
+    assert!(value(&launch, "PATH").is_some());
+    assert!(launch.env.iter().all(|(name, _)| !name.starts_with("CARGO")), "{:?}", launch.env);
+}
+
+#[test]
+fn references_are_expanded_in_the_pods_words_only() {
+    let mut world = World::new();
+    world.set("A", "one");
+    world.image.runs.entrypoint = vec!["bin/app".into(), "$(A)".into()];
+    world.container.args = Some(vec!["$(A)".into(), "$$(A)".into()]);
+    assert_eq!(world.prepare().unwrap().argv, ["bin/app", "$(A)", "one", "$(A)"]);
+    world.container.command = Some(vec!["bin/app".into(), "$(A)!".into()]);
+    assert_eq!(world.prepare().unwrap().argv[1], "one!");
+    world.container.command = None;
+    world.container.args = None;
+    world.image.runs.entrypoint = Vec::new();
+    world.image.runs.cmd = Vec::new();
+    assert!(matches!(world.prepare(), Err(LaunchError::Command(_))));
+}
+
+#[test]
+fn a_copy_brings_the_whole_tree() {
+    let world = World::new();
+    let rootfs = Rootfs::copied(&world.image, &world.dir.path().join("scratch")).unwrap();
+    assert_eq!(std::fs::read_to_string(rootfs.path.join("bin/app")).unwrap(), "x");
+    assert!(rootfs.path.join("data").is_dir() && rootfs.overlay.is_none());
+    assert_eq!(rootfs.look(&rootfs.path.join("bin/app")), rootfs.path.join("bin/app"));
+}

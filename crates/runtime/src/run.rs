@@ -1,0 +1,221 @@
+//! One pod's life: start or adopt, restart, stop, clean up.
+//!
+//! A thread per pod and one per container, each a plain loop; they meet only at the stop flag. Every step is
+//! written down before it is taken, so the next agent finds out where this one was.
+
+pub mod backoff;
+pub mod event;
+pub mod remove;
+
+mod adopt;
+mod container;
+mod stop_flag;
+
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use holder::client::{Client, ClientError};
+use images::Image;
+use os::channel::Endpoint;
+
+use crate::admit::{Admitted, Asked, RestartPolicy};
+use crate::holders::{self, HolderError};
+use crate::journal::{Effect, Journal, JournalError};
+use crate::layout::PodDir;
+use crate::node::Node;
+use crate::record::Kind;
+pub(crate) use adopt::why_gone;
+use event::{Event, What};
+use stop_flag::StopFlag;
+
+/// A pod that runs, or has run, on this node.
+#[derive(Debug)]
+pub struct PodRun {
+    pod: Arc<Running>,
+    thread: JoinHandle<()>,
+}
+
+/// What the threads of one pod share.
+#[derive(Debug)]
+struct Running {
+    node: Arc<Node>,
+    pod: Admitted,
+    /// One per container, in the pod's order.
+    images: Vec<Image>,
+    dir: PodDir,
+    endpoint: Endpoint,
+    restart: RestartPolicy,
+    stop: StopFlag,
+    events: Sender<Event>,
+    /// Also the gate that keeps two threads from starting two holders.
+    journal: Mutex<Journal>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error("pod {pod}: {source}")]
+    Image { pod: String, source: images::ImageError },
+    #[error("pod {pod}: write its record")]
+    Record { pod: String, source: std::io::Error },
+    #[error("pod {pod}")]
+    Journal { pod: String, source: JournalError },
+    #[error("pod {pod}: remove the one that ran before")]
+    Replace { pod: String, source: remove::RemoveError },
+    #[error("start a thread")]
+    Thread(#[source] std::io::Error),
+}
+
+/// Whether a container that ended is started again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// As the pod's restart policy says.
+    AsThePodSays,
+    /// Never: every container runs once.
+    Once,
+}
+
+/// Takes the pod up: adopts what runs of it, starts the rest. The images must be there already.
+pub fn start(
+    node: &Arc<Node>,
+    pod: Admitted,
+    images: Vec<Image>,
+    mode: Mode,
+    events: &Sender<Event>,
+) -> Result<PodRun, RunError> {
+    let dir = node.layout.pod(pod.uid);
+    let journal = adopt::settle(node, &pod, &dir, events)?;
+    let restart = if mode == Mode::Once { RestartPolicy::Never } else { pod.restart };
+    let running = Arc::new(Running {
+        endpoint: node.layout.holder_endpoint(pod.uid),
+        node: node.clone(),
+        pod,
+        images,
+        dir,
+        restart,
+        stop: StopFlag::default(),
+        events: events.clone(),
+        journal: Mutex::new(journal),
+    });
+    let thread = {
+        let running = running.clone();
+        thread::Builder::new()
+            .name("pod".to_owned())
+            .spawn(move || running.live())
+            .map_err(RunError::Thread)?
+    };
+    Ok(PodRun { pod: running, thread })
+}
+
+/// The images of a pod, unpacked where they were not: before anything of any pod is started.
+pub fn pull(node: &Node, pod: &Admitted) -> Result<Vec<Image>, RunError> {
+    let ensure = |asked: &Asked| {
+        node.images
+            .ensure(&asked.source, &node.facts.os, &node.facts.architecture)
+            .map_err(|source| RunError::Image { pod: pod.full_name(), source })
+    };
+    pod.containers.iter().map(ensure).collect()
+}
+
+// === impl PodRun ===
+
+impl PodRun {
+    pub fn full_name(&self) -> String {
+        self.pod.pod.full_name()
+    }
+
+    /// Nothing of the pod runs and nothing will be started again.
+    pub fn is_over(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Asks every container to end, within the pod's grace period or the shorter one given. Does not wait.
+    pub fn stop(&self, at_most: Option<Duration>) {
+        let grace = at_most.map_or(self.pod.pod.grace, |limit| limit.min(self.pod.pod.grace));
+        self.pod.stop.raise(grace);
+        self.pod.stop_containers(grace);
+    }
+
+    /// Waits for the end and takes everything of the pod off the host.
+    pub fn remove(self) -> Result<(), remove::RemoveError> {
+        let lost = self.thread.join().is_err();
+        remove::undo(&self.pod.dir)?;
+        remove::remove_dir(&self.pod.dir)?;
+        self.pod.tell(None, if lost { What::Lost } else { What::Removed });
+        Ok(())
+    }
+}
+
+// === impl Running ===
+
+impl Running {
+    fn live(&self) {
+        for (asked, image) in self.of_kind(Kind::Init) {
+            if self.stop.is_raised() || self.work(asked, image) != 0 {
+                return;
+            }
+        }
+        thread::scope(|scope| {
+            for (asked, image) in self.of_kind(Kind::Regular) {
+                scope.spawn(move || self.work(asked, image));
+            }
+        });
+    }
+
+    fn of_kind(&self, kind: Kind) -> impl Iterator<Item = (&Asked, &Image)> {
+        self.pod.containers.iter().zip(&self.images).filter(move |(asked, _)| asked.kind == kind)
+    }
+
+    /// The pod's holder: the one that runs, or a new one.
+    fn holder(&self) -> Result<Client, HolderError> {
+        let mut journal = self.journal.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match Client::connect(&self.endpoint) {
+            Err(e) if e.is_absent() => {}
+            other => return Ok(other?),
+        }
+        let effect = Effect::Holder { endpoint: self.endpoint.clone() };
+        journal.record(&effect).map_err(|e| HolderError::Start {
+            path: self.node.holder_program.clone(),
+            source: std::io::Error::other(e),
+        })?;
+        holders::start(&self.node.holder_program, &self.endpoint, &self.dir.holder_log())
+    }
+
+    /// Asks what runs to end. A holder that is gone took its containers along.
+    fn stop_containers(&self, grace: Duration) {
+        let stopped = Client::connect(&self.endpoint).and_then(|mut client| stop_all(&mut client, grace));
+        match stopped {
+            Err(e) if !e.is_absent() => self.tell(None, What::Warning(format!("stop: {e}"))),
+            _ => {}
+        }
+    }
+
+    fn tell(&self, container: Option<&str>, what: What) {
+        let event = Event { pod: self.pod.full_name(), container: container.map(str::to_owned), what };
+        // Nobody listens any more: the program is ending.
+        drop(self.events.send(event));
+    }
+}
+
+/// Asks every running container of a holder to end.
+fn stop_all(client: &mut Client, grace: Duration) -> Result<(), ClientError> {
+    for held in client.list()? {
+        if held.exit.is_none() {
+            match client.stop(&held.id, grace) {
+                // It ended between the two questions.
+                Err(ClientError::Refused { .. }) => {}
+                other => other?,
+            }
+        }
+    }
+    Ok(())
+}
+
+// === impl Admitted ===
+
+impl Admitted {
+    pub fn full_name(&self) -> String {
+        format!("{}/{}", self.namespace, self.name)
+    }
+}

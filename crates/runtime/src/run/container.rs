@@ -1,0 +1,225 @@
+//! One container of a pod: attempt after attempt, until it has ended for good.
+
+use std::io;
+use std::time::Instant;
+
+use holder::client::{Client, ClientError};
+use holder::clock;
+use holder::exit::{ExitReason, ExitRecord, START_ERROR_CODE};
+use images::Image;
+
+use super::adopt::{self, Fate};
+use super::backoff::Backoff;
+use super::event::What;
+use super::{Running, remove};
+use crate::admit::Asked;
+use crate::holders::HolderError;
+use crate::journal::{Effect, JournalError};
+use crate::launch::{self, LaunchError};
+use crate::layout::ContainerDir;
+use crate::record::{self, ContainerRecord, Intent, PodRecord};
+
+/// Why an attempt did not come to run. Each becomes an exit with the reason `StartError`.
+#[derive(Debug, thiserror::Error)]
+enum StartError {
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    #[error(transparent)]
+    Holder(#[from] HolderError),
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error("write the container's record")]
+    Record(#[from] io::Error),
+}
+
+/// One container at work.
+struct Worker<'a> {
+    pod: &'a Running,
+    asked: &'a Asked,
+    image: &'a Image,
+    dir: ContainerDir,
+    attempt: u32,
+}
+
+// === impl Running ===
+
+impl Running {
+    /// Runs the container until it will not be started again; its last exit code.
+    pub(super) fn work(&self, asked: &Asked, image: &Image) -> u32 {
+        let dir = self.dir.container(&asked.container.name);
+        Worker { pod: self, asked, image, dir, attempt: 0 }.run()
+    }
+}
+
+// === impl Worker ===
+
+impl Worker<'_> {
+    fn run(&mut self) -> u32 {
+        let mut backoff = Backoff::default();
+        let mut before = self.take_up();
+        loop {
+            let began = Instant::now();
+            let record = match before.take() {
+                Some(Fate::Ended(record)) => record,
+                Some(Fate::Running(_)) => self.wait(),
+                None => self.start_and_wait(),
+            };
+            let code = record.code;
+            self.tell(What::Ended(record));
+            if self.pod.stop.is_raised() || !self.pod.restart.restarts(self.asked.kind, code) {
+                return code;
+            }
+            let delay = backoff.after(began.elapsed());
+            self.note_backoff(delay);
+            if self.pod.stop.wait(delay) {
+                return code;
+            }
+            self.forget(self.attempt);
+            self.attempt += 1;
+        }
+    }
+
+    /// What an earlier agent left of this container, if it got so far as to start it.
+    fn take_up(&mut self) -> Option<Fate> {
+        let record: ContainerRecord = match record::read(&self.dir.record()) {
+            Ok(record) => record?,
+            Err(e) => {
+                self.warn(&format!("its record cannot be read, it starts anew: {e}"));
+                return None;
+            }
+        };
+        self.attempt = record.attempt;
+        match self.fate() {
+            Fate::Running(held) => {
+                self.tell(What::Adopted { pid: held.pid, attempt: self.attempt });
+                Some(Fate::Running(held))
+            }
+            ended => Some(ended),
+        }
+    }
+
+    fn start_and_wait(&mut self) -> ExitRecord {
+        match self.start() {
+            Ok(pid) => {
+                self.tell(What::Started { pid, attempt: self.attempt });
+                // A stop that came while we were starting did not see this container.
+                if let Some(grace) = self.pod.stop.grace() {
+                    self.pod.stop_containers(grace);
+                }
+                self.wait()
+            }
+            Err(e) => self.start_error(&e),
+        }
+    }
+
+    fn start(&self) -> Result<u32, StartError> {
+        record::write(&self.dir.record(), &ContainerRecord::new(self.attempt, Intent::Start))?;
+        let job = self.pod.node.layout.job(self.pod.pod.uid, &self.id());
+        self.pod
+            .journal
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .record(&Effect::Job(job.clone()))?;
+        let launch = launch::prepare(self.asked, self.image, self.id(), job, &self.dir, self.attempt)?;
+        Ok(self.pod.holder()?.start(launch)?)
+    }
+
+    /// Waits for the end, whoever brings the news: the holder, or the silence after it.
+    fn wait(&self) -> ExitRecord {
+        let waited = Client::connect(&self.pod.endpoint).and_then(|mut client| client.wait(&self.id()));
+        match waited {
+            Ok(record) => record,
+            Err(_) => match self.fate() {
+                Fate::Ended(record) => record,
+                // The question failed, not the container: ask again.
+                Fate::Running(_) => self.wait(),
+            },
+        }
+    }
+
+    fn fate(&self) -> Fate {
+        let mut client = Client::connect(&self.pod.endpoint).ok();
+        let record: Option<PodRecord> = record::read(&self.pod.dir.record()).ok().flatten();
+        let why = record.map_or("", |record| adopt::why_gone(&record, &self.pod.node.facts.boot_id));
+        let fate = adopt::fate(&self.dir.exit(self.attempt), &self.id(), client.as_mut(), why);
+        match fate {
+            Ok(Fate::Ended(record)) if record.reason == ExitReason::HolderDied => {
+                self.bury(&record);
+                Fate::Ended(record)
+            }
+            Ok(fate) => fate,
+            Err(e) => Fate::Ended(self.own_record(format!("its exit record cannot be read: {e}"))),
+        }
+    }
+
+    /// The holder died: what it could not end is ended, and the end written down in its stead.
+    fn bury(&self, record: &ExitRecord) {
+        let job = self.pod.node.layout.job(self.pod.pod.uid, &self.id());
+        if let Err(e) = os::job::sweep(&job) {
+            self.warn(&format!("end what its holder left: {e}"));
+        }
+        self.write_exit(record);
+    }
+
+    fn start_error(&self, error: &StartError) -> ExitRecord {
+        let record = self.own_record(remove::chain(error));
+        self.write_exit(&record);
+        record
+    }
+
+    fn own_record(&self, message: String) -> ExitRecord {
+        let now = clock::now();
+        ExitRecord {
+            v: 1,
+            id: self.id(),
+            code: START_ERROR_CODE,
+            signal: None,
+            reason: ExitReason::StartError,
+            started: now.clone(),
+            finished: now,
+            message: Some(message),
+        }
+    }
+
+    fn write_exit(&self, record: &ExitRecord) {
+        if let Err(e) = record.write(&self.dir.exit(self.attempt)) {
+            self.warn(&format!("write its exit record: {e}"));
+        }
+    }
+
+    fn note_backoff(&self, delay: std::time::Duration) {
+        let message = format!("starts again in {} s", delay.as_secs());
+        let intent = Intent::Wait { reason: "CrashLoopBackOff".to_owned(), message };
+        if let Err(e) = record::write(&self.dir.record(), &ContainerRecord::new(self.attempt, intent)) {
+            self.warn(&format!("write its record: {e}"));
+        }
+        self.tell(What::BackingOff { delay });
+    }
+
+    /// Of past attempts only the last one's log and end are kept: nothing may grow with restarts.
+    fn forget(&self, attempt: u32) {
+        let mut old = vec![self.dir.scratch(attempt)];
+        if let Some(before) = attempt.checked_sub(1) {
+            old.extend([self.dir.log(before), self.dir.exit(before)]);
+        }
+        for path in old {
+            if let Err(e) = os::file::remove_tree(&path) {
+                self.warn(&format!("remove {}: {e}", path.display()));
+            }
+        }
+    }
+
+    fn id(&self) -> String {
+        ContainerRecord::id(&self.asked.container.name, self.attempt)
+    }
+
+    fn tell(&self, what: What) {
+        self.pod.tell(Some(&self.asked.container.name), what);
+    }
+
+    fn warn(&self, text: &str) {
+        self.tell(What::Warning(text.to_owned()));
+    }
+}

@@ -1,0 +1,106 @@
+use std::path::Path;
+
+use serde_json::{Map, json};
+
+use super::*;
+
+/// A root with one pod of one container, and no holder anywhere.
+struct World {
+    dir: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> World {
+        let world = World { dir: tempfile::tempdir().unwrap() };
+        let dir = world.pod();
+        std::fs::create_dir_all(dir.container("main").path()).unwrap();
+        let record = PodRecord {
+            v: 1,
+            uid: Uuid::nil(),
+            namespace: "default".into(),
+            name: "web".into(),
+            file: "/f.yaml".into(),
+            spec_digest: String::new(),
+            grace_seconds: 30,
+            boot_id: "boot-1".into(),
+            containers: vec![ContainerName { name: "main".into(), kind: Kind::Regular }],
+            unknown: Map::new(),
+        };
+        record::write(&dir.record(), &record).unwrap();
+        world
+    }
+
+    fn layout(&self) -> Layout {
+        Layout::new(self.dir.path())
+    }
+
+    fn pod(&self) -> PodDir {
+        self.layout().pod(Uuid::nil())
+    }
+
+    fn intends(&self, attempt: u32, state: Intent) -> &World {
+        record::write(&self.pod().container("main").record(), &ContainerRecord::new(attempt, state)).unwrap();
+        self
+    }
+
+    fn ended(&self, attempt: u32, code: u32) -> &World {
+        let exit =
+            json!({"v": 1, "id": "main-0", "code": code, "reason": "Error", "started": "s", "finished": "f"});
+        std::fs::write(self.pod().container("main").exit(attempt), exit.to_string()).unwrap();
+        self
+    }
+
+    fn seen(&self, boot_id: &str) -> ContainerView {
+        pods(&self.layout(), boot_id).unwrap().remove(0).containers.remove(0)
+    }
+}
+
+#[test]
+fn nothing_is_there_before_the_first_pod() {
+    assert_eq!(pods(&Layout::new(Path::new("/nowhere/at/all")), "b").unwrap(), []);
+}
+
+#[test]
+fn a_container_that_was_never_started_waits() {
+    let seen = World::new().seen("boot-1");
+    assert_eq!((seen.state, seen.restarts, seen.reason), (State::Waiting, 0, None));
+}
+
+#[test]
+fn an_exit_record_is_believed() {
+    let world = World::new();
+    let seen = world.intends(2, Intent::Start).ended(2, 7).seen("boot-1");
+    assert_eq!((seen.state, seen.exit_code, seen.restarts), (State::Exited, Some(7), 2));
+    assert_eq!((seen.started.as_deref(), seen.finished.as_deref()), (Some("s"), Some("f")));
+}
+
+#[test]
+fn a_start_without_holder_or_exit_says_why() {
+    let world = World::new();
+    world.intends(0, Intent::Start);
+    let seen = world.seen("boot-1");
+    assert_eq!((seen.state, seen.reason.as_deref()), (State::Exited, Some("HolderDied")));
+    assert!(seen.message.unwrap().contains("holder ended first"));
+    assert_eq!(world.seen("boot-2").message.unwrap(), "the machine was restarted");
+}
+
+#[test]
+fn a_container_that_backs_off_says_so() {
+    let world = World::new();
+    let wait = Intent::Wait { reason: "CrashLoopBackOff".into(), message: "starts again in 10 s".into() };
+    let seen = world.intends(1, wait).ended(1, 3).seen("boot-1");
+    assert_eq!((seen.state, seen.exit_code), (State::Exited, Some(3)));
+    assert_eq!(
+        (seen.reason.as_deref(), seen.message.as_deref()),
+        (Some("CrashLoopBackOff"), Some("starts again in 10 s"))
+    );
+}
+
+#[test]
+fn a_pod_on_its_way_out_or_without_record_is_not_shown() {
+    let world = World::new();
+    std::fs::create_dir(world.layout().pods().join("unfinished")).unwrap();
+    assert_eq!(pods(&world.layout(), "b").unwrap().len(), 1);
+    std::fs::rename(world.pod().path(), world.pod().gone()).unwrap();
+    assert_eq!(pods(&world.layout(), "b").unwrap(), []);
+}
