@@ -1,11 +1,29 @@
 //! `cargo xtask`: builds, tests, benches and proofs of this repository.
+//!
+//! Exit codes: 0 the answer is yes, 1 the answer is no (a test failed, a bar was missed), 2 wrong use, 3 the run itself
+//! could not be done, 4 a seeded defect was not caught.
 
-use std::process::ExitCode;
+use std::env;
+use std::process::{Command, ExitCode};
 
+use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 
+mod bench;
+mod defects;
+mod e2e;
+mod fuzz;
+mod gate;
+mod libtest;
+mod mutants;
+mod results;
+mod status;
+mod tier;
 mod tools;
 mod windows;
+mod workspace;
+
+const ENVIRONMENT: u8 = 3;
 
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", about = "Builds, tests, benches and proofs of Porthole")]
@@ -16,25 +34,60 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Make the named tools of the testbed (all of them with no name) and print their paths
-    Tools(tools::Options),
+    /// The gate: every tier, or those named
+    Test(gate::Options),
+    /// Formatting, lints and licences alone
+    FmtLint,
+    /// Fuzz the parsers of foreign bytes
+    Fuzz(fuzz::Options),
+    /// The slow suites of other projects
+    E2e,
+    /// Measure a promise beside the program a user would pick instead
+    Bench(bench::Options),
+    /// Change the pure crates' code and see whether their tests notice
+    Mutants,
+    /// Write docs/status.md from the tests and their results
+    Status(status::Options),
     /// Build porthole.exe into target/windows and say its size and hash
     Windows(windows::Options),
+    /// Make the named tools of the testbed (all of them with no name) and print their paths
+    Tools(tools::Options),
 }
 
 fn main() -> ExitCode {
-    match run(Arguments::parse().command) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
+    run(Arguments::parse().command).unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::from(ENVIRONMENT)
+    })
+}
+
+fn run(task: Task) -> Result<ExitCode> {
+    match task {
+        Task::Test(options) if options.no_install && testbed::tools::may_install() => without_installing(),
+        Task::Test(options) => gate::run(&options),
+        Task::FmtLint => Ok(answer(gate::lint::run_alone())),
+        Task::Fuzz(options) => fuzz::run(&options).map(answer),
+        Task::E2e => e2e::run().map(done),
+        Task::Bench(options) => bench::run(&options).map(answer),
+        Task::Mutants => mutants::run().map(answer),
+        Task::Status(options) => status::run(&options).map(done),
+        Task::Windows(options) => windows::run(&options).map(done),
+        Task::Tools(options) => tools::run(&options).map(done),
     }
 }
 
-fn run(task: Task) -> anyhow::Result<()> {
-    match task {
-        Task::Tools(options) => tools::run(&options),
-        Task::Windows(options) => windows::run(&options),
-    }
+fn answer(yes: bool) -> ExitCode {
+    if yes { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn done((): ()) -> ExitCode {
+    ExitCode::SUCCESS
+}
+
+/// Everything below reads the environment, so the flag becomes a variable: for us and for the tests.
+fn without_installing() -> Result<ExitCode> {
+    let program = env::current_exe().context("our own path")?;
+    let status = Command::new(program).args(env::args_os().skip(1)).env("PORTHOLE_NO_INSTALL", "1").status();
+    let code = status.context("start again")?.code().context("killed")?;
+    Ok(ExitCode::from(u8::try_from(code).unwrap_or(ENVIRONMENT)))
 }

@@ -21,7 +21,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::{may_install, progress, repo_root};
+use super::{cargo, may_install, progress};
 
 pub mod build_std;
 pub mod pool;
@@ -60,50 +60,24 @@ pub fn toolchain() -> Result<WindowsTarget> {
 /// ```
 pub fn build_exe(package: &str, bin: &str, profile: &str) -> Result<PathBuf> {
     let target = toolchain()?;
-    let mut cargo = target.cargo("build")?;
-    cargo.args(["--package", package, "--bin", bin, "--profile", profile]);
+    let mut command = target.cargo("build")?;
+    command.args(["--package", package, "--bin", bin, "--profile", profile]);
     let title = format!("build {bin}.exe ({profile}, standard library from {})", target.origin);
-    let output = progress::step(&title, || progress::run(&mut cargo))?;
-    let built = executables(&output.stdout)?;
-    let exe = built.into_iter().find(|built| built.name == bin);
+    let output = progress::step(&title, || progress::run(&mut command))?;
+    let exe = cargo::built(&output.stdout)?.into_iter().find(|built| built.name == bin);
     Ok(exe.with_context(|| format!("cargo named no executable {bin} of package {package}"))?.path)
 }
 
 // === impl WindowsTarget ===
 
 impl WindowsTarget {
-    /// A cargo command for this target that reports what it built as JSON lines (see [`executables`]).
+    /// A cargo command for this target that reports what it built (see [`cargo::built`]).
     pub fn cargo(&self, subcommand: &str) -> Result<Command> {
-        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.args([subcommand, "--target", TRIPLE, "--message-format", "json-render-diagnostics"]);
-        cargo.current_dir(repo_root()?).envs(self.env.iter().map(|(name, value)| (name, value)));
-        Ok(cargo)
+        let mut command = cargo::command(subcommand)?;
+        cargo::reporting(&mut command).args(["--target", TRIPLE]);
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        Ok(command)
     }
-}
-
-/// One program that cargo reported as built.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Built {
-    /// Name of the cargo target: a binary's, a library's or an integration test's.
-    pub name: String,
-    /// True for test programs.
-    pub is_test: bool,
-    pub path: PathBuf,
-}
-
-/// The programs named in cargo's JSON messages.
-pub fn executables(messages: &[u8]) -> Result<Vec<Built>> {
-    let text = std::str::from_utf8(messages).context("cargo's messages")?;
-    let mut built = Vec::new();
-    for line in text.lines().filter(|line| line.starts_with('{')) {
-        let message: serde_json::Value = serde_json::from_str(line).context("one of cargo's messages")?;
-        if let (Some(path), Some(name)) = (message["executable"].as_str(), message["target"]["name"].as_str())
-        {
-            let is_test = message["profile"]["test"].as_bool().unwrap_or(false);
-            built.push(Built { name: name.into(), is_test, path: path.into() });
-        }
-    }
-    Ok(built)
 }
 
 fn linker() -> (&'static str, OsString) {
@@ -159,21 +133,6 @@ pub fn rustc_release() -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn executables_are_read_from_cargos_messages() {
-        let messages = br#"{"reason":"compiler-artifact","target":{"name":"os"},"profile":{"test":false},"executable":null}
-{"reason":"compiler-artifact","target":{"name":"twin_job"},"profile":{"test":true},"executable":"/t/twin_job-1.exe"}
-{"reason":"build-finished","success":true}
-"#;
-        let expected = Built { name: "twin_job".into(), is_test: true, path: "/t/twin_job-1.exe".into() };
-        assert_eq!(executables(messages).expect("read"), [expected]);
-    }
-
-    #[test]
-    fn broken_messages_are_an_error() {
-        assert!(executables(b"{\"reason\":").is_err());
-    }
 
     #[test]
     fn a_directory_without_the_library_is_not_a_target() {

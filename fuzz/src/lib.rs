@@ -1,0 +1,130 @@
+//! Every parser of bytes that others wrote, as a function from bytes to nothing that must not panic.
+//!
+//! Most check more than that: what was read can be written again, and nothing leaves its directory.
+
+use std::path::Path;
+
+use holder::log::Entry;
+use holder::protocol::{self, Answer, Request};
+use images::Source;
+use images::archive::Archive;
+use images::unpack::{self, Layout};
+use plan::quantity::Quantity;
+
+/// One fuzz target; `corpus/NAME` holds its seeds and `regressions/NAME` the inputs that once crashed it.
+#[derive(Debug)]
+pub struct Target {
+    pub name: &'static str,
+    pub run: fn(&[u8]),
+}
+
+pub const TARGETS: &[Target] = &[
+    Target { name: "cri_log", run: cri_log },
+    Target { name: "holder_frame", run: holder_frame },
+    Target { name: "image_reference", run: image_reference },
+    Target { name: "oci_archive", run: oci_archive },
+    Target { name: "oci_layer", run: oci_layer },
+    Target { name: "quantity", run: quantity },
+];
+
+fn cri_log(bytes: &[u8]) {
+    if let Ok(entry) = Entry::parse(bytes) {
+        assert!(entry.text.len() < bytes.len(), "the text is a part of the line");
+    }
+}
+
+fn holder_frame(bytes: &[u8]) {
+    if let Ok(request) = protocol::receive::<Request>(&mut &bytes[..]) {
+        let frame = protocol::encode(&request).expect("what was read can be written");
+        let again: Request = protocol::decode(&frame[4..]).expect("what we write we read");
+        assert_eq!(again, request);
+    }
+    if let Ok(answer) = protocol::decode::<Answer>(bytes) {
+        protocol::encode(&answer).expect("what was read can be written");
+    }
+}
+
+fn image_reference(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    match Source::parse(text, Path::new("/base")) {
+        Ok(Source::Dir(path) | Source::OciArchive(path)) => assert!(path.is_absolute(), "{}", path.display()),
+        Ok(Source::Reference(name)) => assert_eq!(name, text),
+        Err(_) => {}
+    }
+}
+
+fn oci_archive(bytes: &[u8]) {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let path = dir.path().join("archive.tar");
+    std::fs::write(&path, bytes).expect("written");
+    if let Ok(archive) = Archive::open(&path) {
+        let _ = archive.choose("windows", "amd64");
+        let _ = archive.choose("linux", "amd64");
+    }
+}
+
+fn oci_layer(bytes: &[u8]) {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    for (name, layout) in [("plain", Layout::Plain), ("windows", Layout::Windows)] {
+        let root = dir.path().join(name);
+        std::fs::create_dir(&root).expect("made");
+        let _ = unpack::apply(bytes, &root, layout);
+    }
+    let made = std::fs::read_dir(dir.path()).expect("readable").count();
+    assert_eq!(made, 2, "a layer wrote outside its root");
+}
+
+fn quantity(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let Ok(amount) = Quantity::parse(text) else { return };
+    if let (Some(milli), Some(whole)) = (amount.milli(), amount.whole()) {
+        assert_eq!(whole, milli.div_ceil(1000), "{text}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn inputs(kind: &str, target: &Target) -> Vec<PathBuf> {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join(kind).join(target.name);
+        let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+        entries.map(|entry| entry.expect("readable").path()).collect()
+    }
+
+    fn replay(kind: &str) -> usize {
+        let mut count = 0;
+        for target in TARGETS {
+            for path in inputs(kind, target) {
+                println!("{} on {}", target.name, path.display());
+                (target.run)(&fs::read(&path).expect("readable"));
+                count += 1;
+            }
+        }
+        count
+    }
+
+    #[test]
+    fn what_once_crashed_does_not_crash_again() {
+        replay("regressions");
+    }
+
+    #[test]
+    fn the_corpus_passes() {
+        assert!(replay("corpus") >= TARGETS.len());
+    }
+
+    #[test]
+    fn every_target_has_a_corpus_and_every_corpus_a_target() {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+        let entries = fs::read_dir(dir).expect("there");
+        let mut found: Vec<_> =
+            entries.map(|entry| entry.expect("readable").file_name().into_string().expect("UTF-8")).collect();
+        found.sort();
+        let names: Vec<_> = TARGETS.iter().map(|target| target.name).collect();
+        assert_eq!(found, names);
+    }
+}

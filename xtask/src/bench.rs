@@ -1,0 +1,139 @@
+//! `cargo xtask bench NAME`: a promise with a number, measured beside the program a user would pick instead.
+//!
+//! Ours and the peer are measured in turn, round by round, in one run on one machine, so that a busy minute hits both.
+//! The outcome is `target/bench/NAME.json`; a bar that is missed is exit code 1.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use serde::Serialize;
+use testbed::tools::repo_root;
+
+use crate::results::{self, Stamp};
+
+/// Fewer rounds say more about the machine than about the programs.
+pub(crate) const ROUNDS: usize = 5;
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Which one; `list` names them
+    name: String,
+}
+
+/// One promise.
+#[derive(Debug)]
+pub(crate) struct Bench {
+    pub(crate) name: &'static str,
+    pub(crate) what: &'static str,
+    pub(crate) unit: &'static str,
+    /// Ours must not be above this.
+    pub(crate) bar: f64,
+    pub(crate) run: fn() -> Result<Measured>,
+}
+
+/// What a bench hands back: a value per round, and ours for growing numbers of pods.
+#[derive(Debug, Default)]
+pub(crate) struct Measured {
+    pub(crate) ours: Vec<f64>,
+    pub(crate) peer: Vec<f64>,
+    pub(crate) growth: BTreeMap<u32, f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Outcome {
+    name: String,
+    ours: f64,
+    peer: f64,
+    unit: String,
+    ratio: f64,
+    n: usize,
+    p50: f64,
+    p99: f64,
+    growth: BTreeMap<u32, f64>,
+    bar: f64,
+    pass: bool,
+    commit: String,
+}
+
+const BENCHES: &[Bench] = &[];
+
+/// True when the bar was met.
+pub(crate) fn run(options: &Options) -> Result<bool> {
+    if options.name == "list" {
+        for bench in BENCHES {
+            println!("{:<12} {} (≤ {} {})", bench.name, bench.what, bench.bar, bench.unit);
+        }
+        return Ok(true);
+    }
+    let bench = BENCHES.iter().find(|bench| bench.name == options.name);
+    let bench = bench.with_context(|| format!("no bench {}; see `cargo xtask bench list`", options.name))?;
+    let outcome = outcome(bench, (bench.run)()?, Stamp::now()?);
+    let dir = repo_root()?.join("target/bench");
+    fs::create_dir_all(&dir).with_context(|| format!("create {}", dir.display()))?;
+    let text = serde_json::to_string_pretty(&outcome)?;
+    results::store(&dir.join(format!("{}.json", bench.name)), &text)?;
+    println!("{text}");
+    Ok(outcome.pass)
+}
+
+fn outcome(bench: &Bench, measured: Measured, stamp: Stamp) -> Outcome {
+    let (ours, peer) = (percentile(&measured.ours, 50), percentile(&measured.peer, 50));
+    // Every point of the growth counts: a promise that holds for one pod only is none.
+    let met = measured.growth.values().chain([&ours]).all(|value| *value <= bench.bar);
+    Outcome {
+        name: bench.name.into(),
+        ours,
+        peer,
+        unit: bench.unit.into(),
+        ratio: if peer > 0.0 { ours / peer } else { 0.0 },
+        n: measured.ours.len(),
+        p50: ours,
+        p99: percentile(&measured.ours, 99),
+        growth: measured.growth,
+        bar: bench.bar,
+        pass: met && measured.ours.len() >= ROUNDS,
+        commit: stamp.commit,
+    }
+}
+
+/// The nearest-rank percentile; 0 of nothing.
+fn percentile(values: &[f64], percent: usize) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let rank = (sorted.len() * percent).div_ceil(100).max(1);
+    sorted.get(rank - 1).copied().unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(ours: &[f64], growth: &[(u32, f64)]) -> Outcome {
+        let bench = Bench { name: "b", what: "", unit: "MiB", bar: 1.0, run: || Ok(Measured::default()) };
+        let measured =
+            Measured { ours: ours.to_vec(), peer: vec![4.0; 5], growth: growth.iter().copied().collect() };
+        outcome(&bench, measured, Stamp { commit: "c".into(), dirty: false })
+    }
+
+    #[test]
+    fn percentiles_are_nearest_rank() {
+        let values: Vec<f64> = (1..=10).map(f64::from).collect();
+        assert_eq!((percentile(&values, 50), percentile(&values, 99)), (5.0, 10.0));
+        assert_eq!(percentile(&[], 50), 0.0);
+    }
+
+    #[test]
+    fn the_bar_holds_for_every_number_of_pods() {
+        assert!(judged(&[0.5; 5], &[(1, 0.5), (10, 1.0)]).pass);
+        assert!(!judged(&[0.5; 5], &[(1, 0.5), (10, 1.1)]).pass);
+        assert!(!judged(&[1.1; 5], &[]).pass);
+    }
+
+    #[test]
+    fn too_few_rounds_do_not_pass() {
+        assert!(!judged(&[0.5; 4], &[]).pass);
+        assert_eq!(judged(&[0.5; 5], &[]).ratio, 0.125);
+    }
+}

@@ -1,0 +1,157 @@
+//! `cargo xtask test`: the gate. Everything that must hold before a change is taken, in one command.
+//!
+//! Cheap tiers run first; a failure never stops the run, so that one run shows everything that is wrong. The last
+//! line is `N passed, N failed, N skipped` and the exit code is 0 only when nothing failed.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use testbed::tools::{debian, go_tool};
+
+use crate::results::{self, Counts, Record, Stamp, Verdict};
+use crate::tier::Tier;
+use crate::workspace::Workspace;
+use crate::{defects, fuzz, status};
+
+pub(crate) mod lint;
+mod program;
+mod suite;
+mod wine;
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Only these tiers, for example --tier unit --tier twin
+    #[arg(long, value_enum)]
+    tier: Vec<Tier>,
+    /// Also run the slow suites of `cargo xtask e2e`
+    #[arg(long)]
+    full: bool,
+    /// Install and build no tools: what is missing is a failure that names it
+    #[arg(long)]
+    pub(crate) no_install: bool,
+    /// Put this defect into a copy of the tree and run its tier there: `list`, `all` or a name
+    #[arg(long, value_name = "NAME")]
+    seed_defect: Option<String>,
+    /// Only tests whose name contains this
+    #[arg(long)]
+    filter: Option<String>,
+}
+
+/// What the tiers share.
+#[derive(Debug)]
+struct Gate {
+    workspace: Workspace,
+    stamp: Stamp,
+    filter: Option<String>,
+}
+
+pub(crate) fn run(options: &Options) -> Result<ExitCode> {
+    if let Some(name) = &options.seed_defect {
+        return defects::run(name);
+    }
+    let gate = Gate { workspace: Workspace::read()?, stamp: Stamp::now()?, filter: options.filter.clone() };
+    let mut records = Vec::new();
+    let mut rows = Vec::new();
+    for tier in chosen(&options.tier) {
+        let begun = Instant::now();
+        println!("=== {} ===", tier.name());
+        let found = gate.tier(tier);
+        rows.push((tier, begun.elapsed().as_secs_f64(), Counts::of(&found)));
+        records.extend(found);
+    }
+    if options.full {
+        crate::e2e::run()?;
+    }
+    records.extend(gate.status(&records));
+    let path = results::write(&records)?;
+    println!("results: {}", path.display());
+    Ok(if summary(&rows, &records) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn chosen(asked: &[Tier]) -> Vec<Tier> {
+    Tier::all().iter().copied().filter(|tier| asked.is_empty() || asked.contains(tier)).collect()
+}
+
+fn summary(rows: &[(Tier, f64, Counts)], records: &[Record]) -> bool {
+    println!("\n{:<9} {:>7} {:>7} {:>7} {:>9}", "tier", "passed", "failed", "skipped", "seconds");
+    for (tier, seconds, counts) in rows {
+        let Counts { passed, failed, skipped } = counts;
+        println!("{:<9} {passed:>7} {failed:>7} {skipped:>7} {seconds:>9.1}", tier.name());
+    }
+    for (word, verdict) in [("skipped", Verdict::Skipped), ("failed", Verdict::Failed)] {
+        for record in records.iter().filter(|record| record.result == verdict) {
+            println!("{word}: {} {} {}: {}", record.package, record.target, record.name, record.reason);
+        }
+    }
+    let counts = Counts::of(records);
+    println!("{counts}");
+    counts.failed == 0
+}
+
+// === impl Gate ===
+
+impl Gate {
+    fn tier(&self, tier: Tier) -> Vec<Record> {
+        let prepared = prepare(tier).and_then(|()| self.run_tier(tier));
+        prepared.unwrap_or_else(|error| {
+            eprintln!("{}: {error:#}", tier.name());
+            let reason = format!("{error:#}").lines().next().unwrap_or_default().to_owned();
+            vec![self.stamp.record(tier, "gate", tier.name(), "prepare").failed(reason)]
+        })
+    }
+
+    fn run_tier(&self, tier: Tier) -> Result<Vec<Record>> {
+        match tier {
+            Tier::Lint => Ok(lint::run(&self.stamp)),
+            Tier::Fuzz => fuzz::gate(&self.stamp),
+            Tier::Unit => Ok([self.suite(tier, &[])?, self.fuzz_replay()?, self.doc_tests()?].concat()),
+            Tier::Wine => self.wine(),
+            Tier::Twin => self.suite(tier, &[("PORTHOLE_FIXTURE", suite::static_fixture()?)]),
+            Tier::Cluster | Tier::Foreign => {
+                self.suite(tier, &[("PORTHOLE_FIXTURE", suite::static_fixture()?)])
+            }
+        }
+    }
+
+    /// docs/status.md must say what the annotations beside the tests say, as far as this run could tell.
+    fn status(&self, records: &[Record]) -> Vec<Record> {
+        if !records.iter().any(|record| record.tier == Tier::Lint) {
+            return Vec::new();
+        }
+        let record = self.stamp.record(Tier::Lint, "docs", "status", "status_is_current");
+        match status::check(records) {
+            Ok(()) => vec![record],
+            Err(error) => vec![record.failed(format!("{error:#}"))],
+        }
+    }
+}
+
+fn prepare(tier: Tier) -> Result<()> {
+    let needs = tier.needs();
+    debian::ensure(needs.packages)?;
+    for tool in needs.go_tools {
+        go_tool(tool).with_context(|| format!("the {} tier needs {tool}", tier.name()))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiers_run_in_the_gates_order_whatever_was_typed_first() {
+        assert_eq!(chosen(&[Tier::Wine, Tier::Unit]), [Tier::Unit, Tier::Wine]);
+        assert_eq!(chosen(&[]), Tier::all());
+    }
+
+    #[test]
+    fn the_gate_is_green_only_without_failures() {
+        let stamp = Stamp { commit: "c".into(), dirty: false };
+        let record = stamp.record(Tier::Unit, "p", "t", "n");
+        assert!(summary(&[], &[record.clone(), record.clone().skipped("why")]));
+        assert!(!summary(&[], &[record.clone(), record.failed("why")]));
+    }
+}

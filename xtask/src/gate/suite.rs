@@ -1,0 +1,158 @@
+//! One tier's test programs: built together, run one after the other.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use testbed::tools::cargo::{self, Built};
+use testbed::tools::progress;
+
+use super::Gate;
+use super::program::{self, Ended};
+use crate::results::{self, Record};
+use crate::tier::Tier;
+
+const LINUX: &str = "x86_64-unknown-linux-gnu";
+/// How often a running program is looked at.
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// The program that tests run inside containers: static, because a container may hold nothing else.
+pub(super) fn static_fixture() -> Result<PathBuf> {
+    let mut command = cargo::command("build")?;
+    cargo::reporting(&mut command).args(["--package", "fixture", "--target", LINUX]);
+    command.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS", "-C target-feature=+crt-static");
+    let output = progress::step("build the static fixture", || progress::run(&mut command))?;
+    let fixture = cargo::built(&output.stdout)?.into_iter().find(|built| built.name == "fixture");
+    Ok(fixture.context("cargo named no fixture")?.path)
+}
+
+// === impl Gate ===
+
+impl Gate {
+    /// Builds and runs a tier's test programs; one that does not compile is one failure.
+    pub(super) fn suite(&self, tier: Tier, env: &[(&str, PathBuf)]) -> Result<Vec<Record>> {
+        let names = self.workspace.integration_tests(tier);
+        if names.is_empty() && tier != Tier::Unit {
+            println!("no tests in tier {}", tier.name());
+            return Ok(Vec::new());
+        }
+        let mut command = cargo::command("test")?;
+        cargo::reporting(&mut command).args(["--workspace", "--no-run"]);
+        if tier == Tier::Unit {
+            command.args(["--lib", "--bins"]);
+        }
+        command.args(names.iter().flat_map(|name| ["--test", name]));
+        let built = self.build(tier, &mut command)?;
+        let run = |program| self.run_program(tier, program, env);
+        built.iter().map(run).collect::<Result<Vec<_>>>().map(|records| records.concat())
+    }
+
+    pub(super) fn build(&self, tier: Tier, command: &mut Command) -> Result<Vec<Built>> {
+        let title = format!("build the {} tests", tier.name());
+        let output = progress::step(&title, || progress::run(command))?;
+        Ok(cargo::built(&output.stdout)?.into_iter().filter(|built| built.is_test).collect())
+    }
+
+    fn run_program(&self, tier: Tier, built: &Built, env: &[(&str, PathBuf)]) -> Result<Vec<Record>> {
+        let package = self.workspace.package_of(&built.manifest);
+        let dir = built.manifest.parent().context("a manifest has a directory")?;
+        let mut command = Command::new(&built.path);
+        command.args(self.libtest_args(tier)).current_dir(dir).env("CARGO_MANIFEST_DIR", dir);
+        command.envs(env.iter().map(|(name, value)| (name, value)));
+        let run = self.execute(tier, &format!("{package}-{}", built.name), &mut command)?;
+        Ok(program::judge(&self.stamp, tier, package, &built.name, &run))
+    }
+
+    /// The fuzz targets on their corpus and on what once crashed them, without the fuzzer.
+    pub(super) fn fuzz_replay(&self) -> Result<Vec<Record>> {
+        let mut command = cargo::command("test")?;
+        cargo::reporting(&mut command).args(["--lib", "--no-run", "--manifest-path", "fuzz/Cargo.toml"]);
+        command.arg("--target-dir").arg(&self.workspace.target_directory);
+        let built = self.build(Tier::Unit, &mut command)?;
+        let run = |program| self.run_program(Tier::Unit, program, &[]);
+        built.iter().map(run).collect::<Result<Vec<_>>>().map(|records| records.concat())
+    }
+
+    /// Doc tests are compiled and run by rustdoc; only cargo knows how to call it.
+    pub(super) fn doc_tests(&self) -> Result<Vec<Record>> {
+        let mut command = cargo::command("test")?;
+        command.args(["--workspace", "--doc", "--no-fail-fast", "--"]).args(&self.filter);
+        let run = self.execute(Tier::Unit, "doc", &mut command)?;
+        Ok(program::judge(&self.stamp, Tier::Unit, "workspace", "doc", &run))
+    }
+
+    pub(super) fn libtest_args(&self, tier: Tier) -> Vec<String> {
+        let mut args = Vec::from_iter(self.filter.clone());
+        args.extend(tier.needs().threads.map(|threads| format!("--test-threads={threads}")));
+        args
+    }
+
+    fn execute(&self, tier: Tier, label: &str, command: &mut Command) -> Result<Ended> {
+        let dir = results::directory()?.join("logs").join(tier.name());
+        fs::create_dir_all(&dir).with_context(|| format!("create {}", dir.display()))?;
+        let path = |extension| dir.join(format!("{label}.{extension}"));
+        let skips = path("skips");
+        let _ = fs::remove_file(&skips);
+        command.stdin(Stdio::null()).env("PORTHOLE_SKIPS", &skips);
+        command.stdout(File::create(path("out"))?).stderr(File::create(path("err"))?);
+        let begun = Instant::now();
+        let code = wait(command, tier.needs().limit)?;
+        let seconds = begun.elapsed().as_secs_f64();
+        let read = |path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let skips = read(skips).unwrap_or_default();
+        Ok(Ended { code, seconds, stdout: read(path("out"))?, stderr: read(path("err"))?, skips })
+    }
+}
+
+/// The exit code, or none for a program that was killed by a signal or by us at its limit.
+fn wait(command: &mut Command, limit: Duration) -> Result<Option<i32>> {
+    let begun = Instant::now();
+    let mut child = command.spawn().with_context(|| format!("start {:?}", command.get_program()))?;
+    let mut told = Duration::ZERO;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status.code());
+        }
+        let elapsed = begun.elapsed();
+        if elapsed > limit {
+            child.kill()?;
+            child.wait()?;
+            eprintln!("killed after {} s", elapsed.as_secs());
+            return Ok(None);
+        }
+        if elapsed.saturating_sub(told) > Duration::from_secs(30) {
+            told = elapsed;
+            eprintln!("  running for {} s …", elapsed.as_secs());
+        }
+        std::thread::sleep(GLANCE);
+    }
+}
+
+/// A check that is a command, not a test program: cargo's own or the fuzzers'.
+pub(super) fn succeeds(command: &mut Command) -> Result<()> {
+    let status = command.stdin(Stdio::null()).status();
+    let status = status.with_context(|| format!("start {:?}", command.get_program()))?;
+    if !status.success() {
+        bail!("ended with {status}");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_hangs_is_killed_at_its_limit() {
+        let code = wait(Command::new("sleep").arg("60"), Duration::from_millis(50)).expect("ran");
+        assert_eq!(code, None);
+    }
+
+    #[test]
+    fn an_exit_code_is_kept() {
+        let code = wait(Command::new("sh").args(["-c", "exit 7"]), Duration::from_secs(60)).expect("ran");
+        assert_eq!(code, Some(7));
+    }
+}

@@ -1,0 +1,115 @@
+//! `cargo xtask mutants`: do the tests of the pure crates and the holder notice when the code is wrong?
+//!
+//! Takes too long for the gate, so the outcome is committed as `docs/proofs/mutants.json` with its commit and goes
+//! stale when those crates change.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+use testbed::tools::repo_root;
+
+use crate::gate::lint::installed;
+use crate::results::{self, Stamp};
+
+const CARGO_MUTANTS: &str = "27.1.0";
+const PACKAGES: &[&str] = &["rules", "plan", "images", "holder"];
+/// Files whose tests are in the twin tier, where a mutant costs a minute: processes, sockets, the program's `main`.
+const EXCLUDED: &[&str] = &["crates/holder/src/main.rs"];
+const WANTED_PERCENT: f64 = 85.0;
+
+/// What cargo-mutants leaves in `outcomes.json`, as far as it is needed.
+#[derive(Debug, Deserialize)]
+struct Outcomes {
+    caught: usize,
+    missed: usize,
+    unviable: usize,
+    timeout: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Proof {
+    commit: String,
+    dirty: bool,
+    paths: Vec<String>,
+    caught: usize,
+    missed: usize,
+    unviable: usize,
+    timeout: usize,
+    percent: f64,
+    survivors: Vec<String>,
+}
+
+/// True when enough mutants were caught.
+pub(crate) fn run() -> Result<bool> {
+    let root = repo_root()?;
+    let stamp = Stamp::now()?;
+    let out = root.join("target/mutants");
+    fs::create_dir_all(&out)?;
+    hunt(&root, &out)?;
+    let proof = proof(&out.join("mutants.out"), stamp)?;
+    let path = root.join("docs/proofs/mutants.json");
+    results::store(&path, &(serde_json::to_string_pretty(&proof)? + "\n"))?;
+    println!(
+        "{:.1} % of the viable mutants caught, {} survived; {}",
+        proof.percent,
+        proof.missed,
+        path.display()
+    );
+    Ok(proof.percent >= WANTED_PERCENT)
+}
+
+fn hunt(root: &Path, out: &Path) -> Result<()> {
+    let program = installed("cargo-mutants", CARGO_MUTANTS)?;
+    let mut command = std::process::Command::new(program);
+    command.args(["mutants", "--no-shuffle", "--output"]).arg(out).current_dir(root).stdin(Stdio::null());
+    command.args(PACKAGES.iter().flat_map(|package| ["--package", package]));
+    command.args(EXCLUDED.iter().flat_map(|file| ["--exclude", file]));
+    command.args(["--", "--lib"]);
+    // Found by an outer cargo; cargo-mutants would hand it to the copies it builds.
+    command.env_remove("CARGO_MANIFEST_DIR");
+    let status = command.status().context("start cargo-mutants")?;
+    // 2: some survived, 3: some hung; both are in the outcomes.
+    ensure!(matches!(status.code(), Some(0 | 2 | 3)), "cargo-mutants ended with {status}");
+    Ok(())
+}
+
+fn proof(dir: &Path, stamp: Stamp) -> Result<Proof> {
+    let read = |name: &str| fs::read_to_string(dir.join(name)).with_context(|| format!("read {name}"));
+    let outcomes: Outcomes = serde_json::from_str(&read("outcomes.json")?).context("read outcomes.json")?;
+    let Outcomes { caught, missed, unviable, timeout } = outcomes;
+    Ok(Proof {
+        commit: stamp.commit,
+        dirty: stamp.dirty,
+        paths: PACKAGES.iter().map(|package| format!("crates/{package}")).collect(),
+        caught,
+        missed,
+        unviable,
+        timeout,
+        percent: percent(caught + timeout, missed),
+        survivors: read("missed.txt")?.lines().map(str::to_owned).collect(),
+    })
+}
+
+/// A mutant that hangs its tests is noticed too.
+fn percent(caught: usize, missed: usize) -> f64 {
+    let count = |n: usize| f64::from(u32::try_from(n).unwrap_or(u32::MAX));
+    match caught + missed {
+        0 => 0.0,
+        viable => (count(caught) * 1000.0 / count(viable)).round() / 10.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_is_of_the_viable_ones() {
+        assert_eq!(percent(17, 3).to_string(), "85");
+        assert_eq!(percent(2, 1).to_string(), "66.7");
+        assert_eq!(percent(0, 0).to_string(), "0");
+    }
+}

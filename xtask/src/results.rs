@@ -1,0 +1,190 @@
+//! What the last runs of the gate found, kept in `target/porthole-tests/results.json` for `status`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use testbed::tools::{progress, repo_root};
+
+use crate::tier::Tier;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Verdict {
+    Passed,
+    Failed,
+    Skipped,
+}
+
+/// One test of one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    pub(crate) tier: Tier,
+    pub(crate) package: String,
+    pub(crate) target: String,
+    pub(crate) name: String,
+    pub(crate) result: Verdict,
+    /// Why it failed or was skipped, in one line.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) reason: String,
+    /// Of the whole test program: libtest does not say more.
+    pub(crate) seconds: f64,
+    pub(crate) commit: String,
+    /// The tree had changes that the commit does not have.
+    pub(crate) dirty: bool,
+}
+
+/// The commit that records are stamped with.
+#[derive(Debug, Clone)]
+pub(crate) struct Stamp {
+    pub(crate) commit: String,
+    pub(crate) dirty: bool,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) passed: usize,
+    pub(crate) failed: usize,
+    pub(crate) skipped: usize,
+}
+
+// === impl Stamp ===
+
+impl Stamp {
+    /// A tree without git (an unpacked archive) is stamped as such and counts as dirty.
+    pub(crate) fn now() -> Result<Self> {
+        let root = repo_root()?;
+        let git = |args: &[&str]| progress::text_of(Command::new("git").current_dir(&root).args(args));
+        let commit = git(&["rev-parse", "HEAD"]).unwrap_or_else(|_| "none".into());
+        let dirty = git(&["status", "--porcelain"]).map_or(true, |changes| !changes.is_empty());
+        Ok(Self { commit, dirty })
+    }
+
+    pub(crate) fn record(&self, tier: Tier, package: &str, target: &str, name: &str) -> Record {
+        Record {
+            tier,
+            package: package.into(),
+            target: target.into(),
+            name: name.into(),
+            result: Verdict::Passed,
+            reason: String::new(),
+            seconds: 0.0,
+            commit: self.commit.clone(),
+            dirty: self.dirty,
+        }
+    }
+}
+
+// === impl Record ===
+
+impl Record {
+    pub(crate) fn failed(mut self, reason: impl Into<String>) -> Self {
+        (self.result, self.reason) = (Verdict::Failed, reason.into());
+        self
+    }
+
+    pub(crate) fn skipped(mut self, reason: impl Into<String>) -> Self {
+        (self.result, self.reason) = (Verdict::Skipped, reason.into());
+        self
+    }
+
+    pub(crate) fn took(mut self, seconds: f64) -> Self {
+        self.seconds = seconds;
+        self
+    }
+}
+
+// === impl Counts ===
+
+impl Counts {
+    pub(crate) fn of<'a>(records: impl IntoIterator<Item = &'a Record>) -> Self {
+        let mut counts = Self::default();
+        for record in records {
+            match record.result {
+                Verdict::Passed => counts.passed += 1,
+                Verdict::Failed => counts.failed += 1,
+                Verdict::Skipped => counts.skipped += 1,
+            }
+        }
+        counts
+    }
+}
+
+impl std::fmt::Display for Counts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
+    }
+}
+
+/// The directory of results and logs.
+pub(crate) fn directory() -> Result<PathBuf> {
+    let dir = repo_root()?.join("target/porthole-tests");
+    fs::create_dir_all(&dir).with_context(|| format!("create {}", dir.display()))?;
+    Ok(dir)
+}
+
+pub(crate) fn read() -> Result<Vec<Record>> {
+    let path = directory()?.join("results.json");
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("read {}", path.display()))
+}
+
+/// Keeps what earlier runs said about tiers that did not run now.
+pub(crate) fn write(new: &[Record]) -> Result<PathBuf> {
+    let path = directory()?.join("results.json");
+    let merged = merge(read().unwrap_or_default(), new);
+    store(&path, &serde_json::to_string_pretty(&merged)?)?;
+    Ok(path)
+}
+
+fn merge(old: Vec<Record>, new: &[Record]) -> Vec<Record> {
+    let ran: BTreeSet<Tier> = new.iter().map(|record| record.tier).collect();
+    let mut merged: Vec<Record> = old.into_iter().filter(|record| !ran.contains(&record.tier)).collect();
+    merged.extend_from_slice(new);
+    merged
+}
+
+/// Write and rename, so that a reader never sees half a file.
+pub(crate) fn store(path: &Path, text: &str) -> Result<()> {
+    let half = path.with_extension("half");
+    fs::write(&half, text).with_context(|| format!("write {}", half.display()))?;
+    fs::rename(&half, path).with_context(|| format!("rename to {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamp() -> Stamp {
+        Stamp { commit: "c".into(), dirty: false }
+    }
+
+    #[test]
+    fn a_tier_that_ran_replaces_what_was_known_of_it() {
+        let old =
+            vec![stamp().record(Tier::Unit, "p", "t", "gone"), stamp().record(Tier::Twin, "p", "t", "kept")];
+        let merged = merge(old, &[stamp().record(Tier::Unit, "p", "t", "new")]);
+        let names: Vec<_> = merged.iter().map(|record| record.name.as_str()).collect();
+        assert_eq!(names, ["kept", "new"]);
+    }
+
+    #[test]
+    fn the_last_line_counts_each_kind() {
+        let record = |name| stamp().record(Tier::Unit, "p", "t", name);
+        let all = [record("a"), record("b").failed("x"), record("c").skipped("y"), record("d")];
+        assert_eq!(Counts::of(&all).to_string(), "2 passed, 1 failed, 1 skipped");
+    }
+
+    #[test]
+    fn records_survive_their_file() {
+        let record = stamp().record(Tier::Wine, "os", "twin_job", "born_inside").skipped("no Wine").took(1.5);
+        let text = serde_json::to_string(&record).expect("written");
+        assert_eq!(serde_json::from_str::<Record>(&text).expect("read"), record);
+    }
+}

@@ -1,0 +1,128 @@
+//! The gate's tiers: what they are called, what they need and how hard they may be driven.
+
+use std::time::Duration;
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+/// In the order of the gate: cheap answers first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Tier {
+    /// Formatting, lints, licences
+    Lint,
+    /// Pure code and everything without a prefix
+    Unit,
+    /// Real processes on Linux
+    Twin,
+    /// Each fuzz target for a short time
+    Fuzz,
+    /// The Windows executable under Wine
+    Wine,
+    /// Against a real control plane
+    Cluster,
+    /// Judged by programs that are not ours
+    Foreign,
+}
+
+/// What a tier's tests need before they start; made with progress lines instead of inside a silent test.
+#[derive(Debug)]
+pub(crate) struct Needs {
+    pub(crate) packages: &'static [&'static str],
+    pub(crate) go_tools: &'static [&'static str],
+    /// Tests of one program that run at once; none leaves it to the number of cores.
+    pub(crate) threads: Option<usize>,
+    /// A test program that runs longer hangs.
+    pub(crate) limit: Duration,
+}
+
+const CONTROL_PLANE: &[&str] =
+    &["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubeadm", "kubectl"];
+
+// === impl Tier ===
+
+impl Tier {
+    pub(crate) fn all() -> &'static [Tier] {
+        Self::value_variants()
+    }
+
+    /// An integration test's tier is the prefix of its name.
+    pub(crate) fn of_target(name: &str) -> Tier {
+        match name.split_once('_').map_or(name, |(prefix, _)| prefix) {
+            "twin" => Tier::Twin,
+            "wine" => Tier::Wine,
+            "cluster" => Tier::Cluster,
+            "foreign" => Tier::Foreign,
+            _ => Tier::Unit,
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Tier::Lint => "lint",
+            Tier::Unit => "unit",
+            Tier::Twin => "twin",
+            Tier::Fuzz => "fuzz",
+            Tier::Wine => "wine",
+            Tier::Cluster => "cluster",
+            Tier::Foreign => "foreign",
+        }
+    }
+
+    pub(crate) fn needs(self) -> Needs {
+        let minutes = |count: u64| Duration::from_secs(60 * count);
+        let plain = Needs { packages: &[], go_tools: &[], threads: None, limit: minutes(10) };
+        match self {
+            Tier::Lint | Tier::Unit => plain,
+            Tier::Twin => Needs { packages: &["iproute2", "util-linux"], ..plain },
+            // libFuzzer's runtime is C++.
+            Tier::Fuzz => Needs { packages: &["g++"], ..plain },
+            // A Wine prefix brings half a dozen processes, a control plane half a gigabyte.
+            Tier::Wine => Needs { threads: Some(2), limit: minutes(20), ..plain },
+            Tier::Cluster => Needs {
+                packages: &["iproute2", "util-linux"],
+                go_tools: CONTROL_PLANE,
+                threads: Some(1),
+                limit: minutes(20),
+            },
+            Tier::Foreign => Needs {
+                packages: &["skopeo", "busybox-static"],
+                go_tools: &["registry", "agnhost"],
+                threads: Some(2),
+                limit: minutes(20),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_targets_prefix_is_its_tier() {
+        assert_eq!(Tier::of_target("twin_job"), Tier::Twin);
+        assert_eq!(Tier::of_target("wine_up"), Tier::Wine);
+        assert_eq!(Tier::of_target("cluster_control_plane"), Tier::Cluster);
+        assert_eq!(Tier::of_target("foreign_registry"), Tier::Foreign);
+        assert_eq!(Tier::of_target("twinned"), Tier::Unit);
+        assert_eq!(Tier::of_target("cli"), Tier::Unit);
+    }
+
+    #[test]
+    fn tiers_are_written_as_they_are_typed() {
+        for tier in Tier::all() {
+            let typed = tier.to_possible_value().expect("has a value");
+            assert_eq!(tier.name(), typed.get_name());
+            assert_eq!(serde_json::to_string(tier).expect("serializes"), format!("\"{}\"", tier.name()));
+        }
+    }
+
+    #[test]
+    fn every_needed_go_tool_exists() {
+        let known: Vec<_> = testbed::tools::go::GO_TOOLS.iter().map(|tool| tool.name).collect();
+        for tool in Tier::all().iter().flat_map(|tier| tier.needs().go_tools) {
+            assert!(known.contains(tool), "{tool}");
+        }
+    }
+}
