@@ -228,10 +228,11 @@ fn sweep(runs: &Path) {
     let Ok(entries) = fs::read_dir(runs) else { return };
     for dir in entries.flatten().map(|entry| entry.path()) {
         let hidden = dir.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-        if !hidden && abandoned(&dir) {
-            if let Err(error) = undo(&dir) {
-                eprintln!("testbed guard: {error:#}");
-            }
+        if hidden || !abandoned(&dir) {
+            continue;
+        }
+        if let Err(error) = undo(&dir) {
+            eprintln!("testbed guard: {error:#}");
         }
     }
 }

@@ -1,4 +1,11 @@
-//! testbed
+//! What the tests of Porthole run against: real programs, each in a world of its own on this host.
+//!
+//! * [`control_plane`]: a real Kubernetes control plane, several at once
+//! * [`machine`]: a node's world, which can be rebooted
+//! * [`wine`]: Windows programs, under Wine
+//! * [`guard`]: why nothing of all this stays on the host, whatever happens to a test
+//! * [`tools`]: the programs behind it, made on first use
+
 pub mod control_plane;
 pub mod guard;
 pub mod machine;

@@ -22,6 +22,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::control_plane::ControlPlane;
 use crate::guard::Guard;
+use crate::process::prepare_host;
 
 mod cgroups;
 mod options;
@@ -60,6 +61,7 @@ pub struct Machine {
 impl Machine {
     /// Makes a machine of this host name and boots it.
     pub fn start(name: &str, options: Options) -> Result<Self> {
+        prepare_host(&[("ip", "iproute2"), ("perl", "perl-base")])?;
         let guard = Guard::new("machine")?;
         let world = Arc::new(World::create(name, options, &guard)?);
         let (power, supervisor) = Power::on(&world)?;

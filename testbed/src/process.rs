@@ -6,9 +6,11 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
+use rustix::process::geteuid;
 
 use crate::guard::Guard;
+use crate::tools::debian;
 
 /// How much of a log an error quotes.
 const QUOTED_LINES: usize = 15;
@@ -80,6 +82,16 @@ pub fn tail(log: &Path) -> String {
     let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(QUOTED_LINES)..].join("\n")
+}
+
+/// Fails early and clearly where namespaces cannot be made, and installs what is missing of the `(program, Debian
+/// package)` pairs. A host that has the programs need not be Debian.
+pub(crate) fn prepare_host(needs: &[(&str, &str)]) -> Result<()> {
+    ensure!(geteuid().is_root(), "the testbed makes namespaces and needs root: run it with sudo");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let there = |program: &str| std::env::split_paths(&path).any(|dir| dir.join(program).is_file());
+    let missing: Vec<&str> = needs.iter().filter(|need| !there(need.0)).map(|need| need.1).collect();
+    if missing.is_empty() { Ok(()) } else { debian::ensure(&missing) }
 }
 
 /// Asks `probe` until it has an answer. After `limit` the error names `what` was awaited.

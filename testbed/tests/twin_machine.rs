@@ -48,10 +48,12 @@ fn two_machines_do_not_see_each_other() {
     assert_ne!(one.boot_id().expect("up"), host.trim());
     assert_ne!(says(&one, "cat /etc/machine-id"), says(&two, "cat /etc/machine-id"));
     assert_ne!(one.init_pid().expect("up"), two.init_pid().expect("up"));
-    let _sleeper = one.command("sleep").arg("86301").spawn().expect("sleep");
+    let mut sleeper = one.command("sleep").arg("86301").spawn().expect("sleep");
     wait_for("the sleeper", SOON, || Ok((running("86301") > 0).then_some(()))).expect("it runs");
     assert!(says(&one, "cat /proc/[0-9]*/cmdline | tr '\\0' ' '").contains("86301"));
     assert!(!says(&two, "cat /proc/[0-9]*/cmdline | tr '\\0' ' '").contains("86301"));
+    drop(one);
+    assert!(!sleeper.wait().expect("it ended with its machine").success());
     assert!(
         !Path::new("/run/file").exists() && !Path::new("/var/log/file").exists(),
         "the host is untouched"

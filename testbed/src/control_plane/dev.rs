@@ -67,10 +67,8 @@ impl DevCluster {
     /// Starts the cluster; true if it was up already. What an earlier one left half way is removed first.
     pub fn up(&self) -> Result<(Record, bool)> {
         let _lock = self.lock()?;
-        if let Some(record) = self.record()? {
-            if record.programs.iter().all(Program::runs) {
-                return Ok((record, true));
-            }
+        if let Some(record) = self.record()?.filter(|record| record.programs.iter().all(Program::runs)) {
+            return Ok((record, true));
         }
         guard::undo(&self.state())?;
         Ok((self.start()?, false))

@@ -12,7 +12,7 @@ use super::layout::{Layout, PORT};
 use super::network::Network;
 use super::{ControlPlane, Options, kubeadm, kubectl};
 use crate::guard::Guard;
-use crate::process::{Daemon, wait_for};
+use crate::process::{Daemon, prepare_host, wait_for};
 use crate::tools::go_tool;
 use crate::tools::progress::run;
 
@@ -28,6 +28,7 @@ struct Programs {
 }
 
 pub(super) fn start(options: &Options) -> Result<ControlPlane> {
+    prepare_host(&[("ip", "iproute2"), ("openssl", "openssl")])?;
     let programs = Programs::find()?;
     let guard = match &options.dir {
         Some(dir) => Guard::at(dir)?,

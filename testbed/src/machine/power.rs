@@ -15,6 +15,7 @@ use super::world::{Boot, World, lock};
 /// reboot(2) in a pid namespace ends process 1 by these (reboot_pid_ns in the kernel).
 const RESTARTED: i32 = 1;
 const POWERED_OFF: i32 = 2;
+const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum State {
@@ -79,11 +80,17 @@ impl Power {
 
     fn await_end(&self, world: &World, boot: &mut Boot) -> Result<Next> {
         let status = boot.parent.wait().context("wait for process 1")?;
-        let asked = lock(&self.status).asked.take();
-        let next = after(status, asked);
-        self.set(State::Booting);
+        let asked = self.ended();
         world.sweep()?;
-        next.with_context(|| format!("process 1 ended with {status}"))
+        after(status, asked).with_context(|| format!("process 1 ended with {status}"))
+    }
+
+    /// From here on nobody can ask the boot that ended for anything.
+    fn ended(&self) -> Option<Next> {
+        let mut status = lock(&self.status);
+        status.state = State::Booting;
+        self.changed.notify_all();
+        status.asked.take()
     }
 
     fn begin(&self) -> u32 {
@@ -111,11 +118,15 @@ impl Power {
 
     /// Pulls the plug for good. A machine that is off or broken already stays so.
     pub(super) fn off(&self) -> Result<()> {
-        self.settle(Duration::from_secs(30))?;
-        if matches!(self.state().0, State::Up { .. }) {
-            self.kill(Next::Off)?;
+        loop {
+            self.wait(PATIENCE, |state, _| *state != State::Booting)?;
+            if !matches!(self.state().0, State::Up { .. }) {
+                return Ok(());
+            }
+            // It may be rebooting from inside this moment: then the next boot is the one that ends.
+            let _ = self.kill(Next::Off);
+            self.wait(PATIENCE, |state, _| !matches!(state, State::Up { .. }))?;
         }
-        self.wait(Duration::from_secs(30), |state, _| matches!(state, State::Off | State::Failed(_)))
     }
 
     fn kill(&self, next: Next) -> Result<()> {
@@ -146,10 +157,6 @@ impl Power {
         Ok(())
     }
 
-    fn settle(&self, limit: Duration) -> Result<()> {
-        self.wait(limit, |state, _| *state != State::Booting)
-    }
-
     fn wait(&self, limit: Duration, done: impl Fn(&State, u32) -> bool) -> Result<()> {
         let end = Instant::now() + limit;
         let mut status = lock(&self.status);
@@ -173,6 +180,7 @@ fn after(status: ExitStatus, asked: Option<Next>) -> Option<Next> {
     // A parent that was told to ignore SIGHUP reports the signal as a shell does.
     let signal = status.signal().or_else(|| status.code().map(|code| code - 128));
     match signal {
+        _ if asked == Some(Next::Off) => asked,
         Some(RESTARTED) => Some(Next::Boot),
         Some(POWERED_OFF) => Some(Next::Off),
         _ => asked,
@@ -190,6 +198,7 @@ mod tests {
         for (status, asked, next) in [
             (by_signal(1), None, Some(Next::Boot)),
             (by_code(129), None, Some(Next::Boot)),
+            (by_signal(1), Some(Next::Off), Some(Next::Off)),
             (by_signal(2), None, Some(Next::Off)),
             (by_signal(9), Some(Next::Boot), Some(Next::Boot)),
             (by_signal(9), Some(Next::Off), Some(Next::Off)),

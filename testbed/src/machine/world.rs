@@ -25,6 +25,8 @@ const INIT: &str = include_str!("init.sh");
 const REBOOT: &str = include_str!("reboot.pl");
 const JOIN: &str = include_str!("join.sh");
 const PATH: &str = "/run/machine/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// In the machine's own state: the host's /root is visible inside and not to be written to.
+const HOME: &str = "/var/lib/home";
 const BOOT_LIMIT: Duration = Duration::from_secs(20);
 
 /// Everything of a machine that outlives a boot.
@@ -70,7 +72,7 @@ impl World {
     /// The machine's disk: its own `/etc`, a copy since a node writes there, and empty state and logs.
     fn furnish(&self, shared: &[PathBuf]) -> Result<()> {
         let fs_dir = self.dir.join("fs");
-        for below in ["var-lib", "var-log"] {
+        for below in ["var-lib/home", "var-log"] {
             fs::create_dir_all(fs_dir.join(below)).context("create the machine's disk")?;
         }
         run(Command::new("cp").args(["-a", "/etc"]).arg(fs_dir.join("etc")))?;
@@ -141,7 +143,7 @@ impl World {
         let mut command = Command::new("sh");
         command.args(["-c", JOIN, "join"]).args(cgroups).arg("--");
         // A node's programs do not know of the test that runs them.
-        command.env_clear().env("PATH", PATH).env("HOME", "/root").env(MARK, &self.guard);
+        command.env_clear().env("PATH", PATH).env("HOME", HOME).env(MARK, &self.guard);
         command
     }
 
