@@ -14,6 +14,20 @@ use owner::Owner;
 
 const SOON: Duration = Duration::from_secs(20);
 
+/// As a node does: a group below its root, and on version 2 all controllers for what is below.
+const MAKE_CGROUP: &str = "
+    for root in /sys/fs/cgroup/unified /sys/fs/cgroup; do
+        [ -e $root/cgroup.controllers ] || continue
+        for controller in $(cat $root/cgroup.controllers); do
+            echo +$controller > $root/cgroup.subtree_control || exit 1
+        done
+    done
+    for root in /sys/fs/cgroup/pids /sys/fs/cgroup; do
+        [ -e $root/cgroup.procs ] || continue
+        mkdir -p $root/a/b && echo $root/a/b && exit
+    done
+    exit 1";
+
 fn machine(name: &str) -> Machine {
     Machine::start(name, Options::default()).expect("a machine")
 }
@@ -41,6 +55,11 @@ fn two_machines_do_not_see_each_other() {
         assert_eq!(inside, machine.boot_id().expect("up"));
         assert_eq!(says(machine, "cat /proc/1/cmdline | tr '\\0' ' ' | cut -d' ' -f1"), "sh");
         assert_eq!(says(machine, "ls /sys/class/net"), "lo");
+        let groups = says(machine, "cut -d: -f3 /proc/self/cgroup | sort -u");
+        assert!(
+            groups.lines().all(|group| ["/", "/init"].contains(&group)),
+            "it is at its own root: {groups}"
+        );
         says(machine, "echo mine > /run/file; mkdir /var/lib/state; echo mine > /var/log/file");
     }
     assert_ne!(one.boot_id().expect("up"), two.boot_id().expect("up"));
@@ -66,8 +85,7 @@ fn a_reboot_from_inside_ends_everything_and_starts_again() {
     let machine = Machine::start("phoenix", options).expect("a machine");
     let before = machine.boot_id().expect("up");
     says(&machine, "echo kept > /var/lib/kept; echo lost > /run/lost; echo lost > /tmp/lost");
-    let own = "for d in /sys/fs/cgroup/pids /sys/fs/cgroup; do [ -e $d/cgroup.procs ] && mkdir -p $d/a/b && echo $d/a/b && break; done";
-    let group = says(&machine, own);
+    let group = says(&machine, MAKE_CGROUP);
     let mut holder =
         machine.command("sh").args(["-c", "sleep 86303 & setsid sleep 86303 & wait"]).spawn().expect("sh");
     wait_for("three sleepers", SOON, || Ok((running("86303") >= 2 && running("86302") >= 1).then_some(())))

@@ -26,16 +26,24 @@ struct Hierarchy {
 // === impl Cgroups ===
 
 impl Cgroups {
-    pub(super) fn create(guard: &Guard) -> Result<Self> {
+    /// Finds the host's hierarchies; the directories in them come with the first boot.
+    pub(super) fn plan(guard: &Guard) -> Result<Self> {
         let mounts = fs::read_to_string("/proc/self/mounts").context("read /proc/self/mounts")?;
         let name = format!("porthole-machine-{}", guard.id());
         let cgroups = Self { name, hierarchies: hierarchies(&mounts) };
         for dir in cgroups.dirs() {
-            guard.register(&Resource::Cgroup(dir.clone()))?;
+            guard.register(&Resource::Cgroup(dir))?;
+        }
+        Ok(cgroups)
+    }
+
+    /// Makes the directories for a boot.
+    pub(super) fn make(&self) -> Result<()> {
+        for dir in self.dirs() {
             fs::create_dir(&dir).with_context(|| format!("create cgroup {}", dir.display()))?;
             fill_cpuset(&dir)?;
         }
-        Ok(cgroups)
+        Ok(())
     }
 
     pub(super) fn name(&self) -> &str {
@@ -62,19 +70,20 @@ impl Cgroups {
         self.hierarchies.iter().map(home).collect()
     }
 
-    /// Removes what the machine made inside; its processes have ended.
+    /// Removes the directories with what the machine made inside; its processes have ended. Limits and enabled
+    /// controllers go too: a node that boots finds none of its former self.
     pub(super) fn sweep(&self) -> Result<()> {
         for dir in self.dirs() {
-            let below = || {
+            let gone = || {
+                if !dir.exists() {
+                    return Ok(Some(()));
+                }
                 let mut find = Command::new("find");
-                find.arg(&dir).args(["-mindepth", "1", "-depth", "-type", "d", "-exec", "rmdir", "{}", "+"]);
-                Ok(find.output().context("start find")?.status.success().then_some(()))
+                find.arg(&dir).args(["-depth", "-type", "d", "-exec", "rmdir", "{}", "+"]);
+                find.output().context("start find")?;
+                Ok(None)
             };
-            wait_for(
-                &format!("the cgroups below {} to empty", dir.display()),
-                Duration::from_secs(5),
-                below,
-            )?;
+            wait_for(&format!("cgroup {} to be empty", dir.display()), Duration::from_secs(5), gone)?;
         }
         Ok(())
     }

@@ -60,7 +60,7 @@ impl World {
             name: name.to_owned(),
             guard: guard.id().to_owned(),
             netns: Netns::create(guard, "net")?,
-            cgroups: Cgroups::create(guard)?,
+            cgroups: Cgroups::plan(guard)?,
             on_boot: Mutex::new(options.on_boot),
             cables: Mutex::default(),
             dir,
@@ -94,6 +94,7 @@ impl World {
         if generation > 1 {
             self.netns.renew()?;
         }
+        self.cgroups.make()?;
         lock(&self.cables).iter().try_for_each(|cable| cable.plug(&self.netns))?;
         let mut parent = self.spawn_init(generation)?;
         self.wait_ready(generation, &mut parent)?;
