@@ -121,7 +121,7 @@ impl Waiter {
 // === impl SpawnStep ===
 
 impl SpawnStep {
-    pub(crate) const ALL: [Self; 10] = [
+    pub const ALL: [Self; 10] = [
         Self::Argument,
         Self::Pipe,
         Self::Fork,

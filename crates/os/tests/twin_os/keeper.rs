@@ -13,6 +13,7 @@ use crate::support::{eventually, fixture, unique};
 
 /// `fixture hold …` with its two streams.
 pub(crate) struct Keeper {
+    name: JobName,
     process: Child,
     stdin: ChildStdin,
     said: Lines<BufReader<ChildStdout>>,
@@ -25,7 +26,7 @@ impl Keeper {
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let stdin = process.stdin.take().unwrap();
         let said = BufReader::new(process.stdout.take().unwrap()).lines();
-        Self { process, stdin, said }
+        Self { name: name.clone(), process, stdin, said }
     }
 
     pub(crate) fn tell(&mut self, command: &str) {
@@ -47,6 +48,7 @@ impl Drop for Keeper {
     fn drop(&mut self) {
         self.process.kill().ok();
         self.process.wait().ok();
+        sweep(&self.name).unwrap();
     }
 }
 

@@ -1,0 +1,141 @@
+//! Protected directories, durable renames, trees removed without following anything out of them.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::windows::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr::null_mut;
+
+use windows_sys::Win32::Foundation::LocalFree;
+use windows_sys::Win32::Security::Authorization::{GetNamedSecurityInfoW, SE_FILE_OBJECT};
+use windows_sys::Win32::Security::{
+    DACL_SECURITY_INFORMATION, OWNER_SECURITY_INFORMATION, PROTECTED_DACL_SECURITY_INFORMATION,
+    SetFileSecurityW,
+};
+use windows_sys::Win32::Storage::FileSystem::{
+    CreateDirectoryW, MOVEFILE_REPLACE_EXISTING, MOVEFILE_WRITE_THROUGH, MoveFileExW,
+};
+
+use super::handle::{check, error};
+use super::security::{self, Descriptor};
+use super::text::wide;
+
+/// Accounts that may own a private directory besides ourselves: the system and the administrators.
+const TRUSTED: [&str; 2] = ["S-1-5-18", "S-1-5-32-544"];
+
+pub(crate) fn elevated() -> bool {
+    security::elevated()
+}
+
+/// Closed by the directory it is in, whose entries are inherited.
+pub(crate) fn create_private(path: &Path) -> io::Result<File> {
+    File::options().write(true).create_new(true).open(path)
+}
+
+/// The name alone decides what can be run.
+pub(crate) fn make_executable(_path: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+pub(crate) fn replace(from: &Path, to: &Path) -> io::Result<()> {
+    let (from, to) = (wide(from)?, wide(to)?);
+    // SAFETY: both names end with a null.
+    check(unsafe {
+        MoveFileExW(from.as_ptr(), to.as_ptr(), MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH)
+    })
+}
+
+pub(crate) fn make_private_dir(path: &Path) -> io::Result<()> {
+    let descriptor = Descriptor::from_text(&security::private_to_us("OICI", "FA", true)?)?;
+    make(path, &descriptor)?;
+    let found = std::fs::symlink_metadata(path)?;
+    let owner = owner(path)?;
+    let ours = TRUSTED.contains(&owner.as_str()) || owner == security::user_sid()?;
+    if !found.is_dir() || !ours {
+        let text = format!("{} is not a directory of ours, but of {owner}", path.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+    }
+    Ok(())
+}
+
+/// New directories are born closed; one that is there is closed now.
+fn make(path: &Path, descriptor: &Descriptor) -> io::Result<()> {
+    let name = wide(path)?;
+    let attributes = descriptor.attributes();
+    // SAFETY: the name ends with a null; the attributes and their descriptor outlive the call.
+    match check(unsafe { CreateDirectoryW(name.as_ptr(), &raw const attributes) }) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let what = DACL_SECURITY_INFORMATION | PROTECTED_DACL_SECURITY_INFORMATION;
+            // SAFETY: as above.
+            check(unsafe { SetFileSecurityW(name.as_ptr(), what, descriptor.as_ptr()) })
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).ok_or(error)?;
+            make(parent, descriptor)?;
+            make(path, descriptor)
+        }
+        other => other,
+    }
+}
+
+fn owner(path: &Path) -> io::Result<String> {
+    let (name, mut sid, mut descriptor) = (wide(path)?, null_mut(), null_mut());
+    // SAFETY: the answer's SID leads into the descriptor, which is freed after the text was made.
+    unsafe {
+        let result = GetNamedSecurityInfoW(
+            name.as_ptr(),
+            SE_FILE_OBJECT,
+            OWNER_SECURITY_INFORMATION,
+            &raw mut sid,
+            null_mut(),
+            null_mut(),
+            null_mut(),
+            &raw mut descriptor,
+        );
+        if result != 0 {
+            return Err(error(result));
+        }
+        let text = security::sid_text(sid);
+        LocalFree(descriptor);
+        text
+    }
+}
+
+pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
+    if path.as_os_str().encode_wide().next().is_none() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    remove(path).map_err(|error| io::Error::new(error.kind(), format!("remove {}: {error}", path.display())))
+}
+
+/// Links, junctions and mounted volumes show as links here and are removed as such.
+fn remove(path: &Path) -> io::Result<()> {
+    let found = match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        other => other?,
+    };
+    make_writable(path, &found)?;
+    if found.file_type().is_symlink() {
+        return std::fs::remove_dir(path).or_else(|_| std::fs::remove_file(path));
+    }
+    if !found.is_dir() {
+        return std::fs::remove_file(path);
+    }
+    for entry in std::fs::read_dir(path)? {
+        remove(&entry?.path())?;
+    }
+    std::fs::remove_dir(path)
+}
+
+#[expect(
+    clippy::permissions_set_readonly_false,
+    reason = "on Windows this clears one attribute and opens nothing"
+)]
+fn make_writable(path: &Path, found: &Metadata) -> io::Result<()> {
+    let mut permissions = found.permissions();
+    if !permissions.readonly() || found.file_type().is_symlink() {
+        return Ok(());
+    }
+    permissions.set_readonly(false);
+    std::fs::set_permissions(path, permissions)
+}

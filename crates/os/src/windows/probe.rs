@@ -1,0 +1,185 @@
+//! What this Windows can do: tried on scratch objects, or asked of the loader.
+
+use std::io;
+use std::os::windows::io::{AsRawHandle, OwnedHandle};
+use std::ptr::null;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use windows_sys::Win32::System::JobObjects::{
+    CreateJobObjectW, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE, JOBOBJECT_EXTENDED_LIMIT_INFORMATION,
+    JobObjectCreateSilo, SetInformationJobObject,
+};
+
+use super::handle::{check, owned};
+use super::library::Library;
+use super::{host, job_info, registry, security};
+use crate::job::{Job, JobLimits, JobName};
+use crate::probe::{Probe, refused};
+
+/// The first build with what containers need: Windows Server 2019.
+const FIRST_BUILD: u32 = 17763;
+/// On that build the bind filter came with an update, July 2022.
+const BIND_FILTER_REVISION: u32 = 3165;
+const BIND_FILTER: [&str; 3] = ["BfSetupFilter", "BfRemoveMapping", "BfGetMappings"];
+
+pub(crate) const PROBES: &[Probe] = &[
+    Probe {
+        id: "windows-build",
+        what: "Windows build 17763 or newer",
+        without: "this Windows is too old for containers; nothing can be started",
+        try_it: windows_build,
+    },
+    Probe {
+        id: "job-objects",
+        what: "job objects that end with their keeper",
+        without: "a container could not be ended as one; nothing can be started",
+        try_it: job_objects,
+    },
+    Probe {
+        id: "job-memory-limit",
+        what: "memory limits on jobs",
+        without: "memory limits are refused",
+        try_it: memory_limit,
+    },
+    Probe {
+        id: "job-cpu-rate",
+        what: "CPU rate control on jobs",
+        without: "CPU limits are refused",
+        try_it: cpu_rate,
+    },
+    Probe {
+        id: "silo",
+        what: "a job can become a silo",
+        without: "images and volumes are linked under C:\\hpc\\<id> instead of having their own paths",
+        try_it: silo,
+    },
+    Probe {
+        id: "bind-filter",
+        what: "bind filter (bindfltapi.dll)",
+        without: "images and volumes are linked under C:\\hpc\\<id> instead of having their own paths",
+        try_it: bind_filter,
+    },
+    Probe {
+        id: "conpty",
+        what: "pseudo consoles",
+        without: "exec and attach with a terminal are refused",
+        try_it: conpty,
+    },
+    Probe {
+        id: "service-logon",
+        what: "privileges to log accounts on (LocalSystem)",
+        without: "containers run as this account only; others fail with \"access is denied\"",
+        try_it: service_logon,
+    },
+    Probe {
+        id: "symbolic-links",
+        what: "privilege to make symbolic links",
+        without: "volumes cannot be linked into a container without the bind filter",
+        try_it: symbolic_links,
+    },
+    Probe {
+        id: "long-paths",
+        what: "paths longer than 260 characters",
+        without: "deep volume paths fail in programs that do not opt in",
+        try_it: long_paths,
+    },
+];
+
+fn windows_build() -> Result<String, String> {
+    let build = host::build().map_err(refused)?;
+    let found = format!("{}.{}.{}.{}", build.major, build.minor, build.build, build.revision);
+    if build.build >= FIRST_BUILD { Ok(found) } else { Err(found) }
+}
+
+fn scratch() -> io::Result<OwnedHandle> {
+    // SAFETY: no name, default security.
+    let job = owned(unsafe { CreateJobObjectW(null(), null()) })?;
+    let mut limits = job_info::empty::<JOBOBJECT_EXTENDED_LIMIT_INFORMATION>();
+    limits.BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE;
+    job_info::set(&job, &limits)?;
+    Ok(job)
+}
+
+fn job_objects() -> Result<String, String> {
+    let job = scratch().map_err(refused)?;
+    let limits: JOBOBJECT_EXTENDED_LIMIT_INFORMATION = job_info::query(&job).map_err(refused)?;
+    if limits.BasicLimitInformation.LimitFlags & JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE == 0 {
+        return Err("kill-on-close is not kept".to_owned());
+    }
+    Ok("made one that kills on close".to_owned())
+}
+
+/// A job that only this probe knows.
+fn limited(limits: &JobLimits) -> Result<String, String> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let id = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let job = Job::create(&JobName { parent: "porthole-probe".to_owned(), id }).map_err(refused)?;
+    job.set_limits(limits).map_err(refused)?;
+    match host::emulator() {
+        Some(emulator) => Ok(format!("accepted; {emulator} may not enforce it")),
+        None => Ok("set on a scratch job".to_owned()),
+    }
+}
+
+fn memory_limit() -> Result<String, String> {
+    limited(&JobLimits { memory_bytes: Some(64 << 20), ..JobLimits::default() })
+}
+
+fn cpu_rate() -> Result<String, String> {
+    limited(&JobLimits { cpu_millis: Some(500), ..JobLimits::default() })
+}
+
+fn silo() -> Result<String, String> {
+    let job = scratch().map_err(refused)?;
+    // SAFETY: this class takes no data; the job is empty and ends with its handle.
+    check(unsafe { SetInformationJobObject(job.as_raw_handle(), JobObjectCreateSilo, null(), 0) })
+        .map_err(refused)?;
+    Ok("made one".to_owned())
+}
+
+fn bind_filter() -> Result<String, String> {
+    library_exports("bindfltapi.dll", &BIND_FILTER).map_err(|missing| match host::build() {
+        Ok(build) if build.build == FIRST_BUILD && build.revision < BIND_FILTER_REVISION => {
+            format!("{missing}; Windows Server 2019 needs the update of July 2022 or later")
+        }
+        _ => missing,
+    })?;
+    Ok("bindfltapi.dll with its three functions".to_owned())
+}
+
+fn conpty() -> Result<String, String> {
+    library_exports("kernel32.dll", &["CreatePseudoConsole", "ResizePseudoConsole", "ClosePseudoConsole"])?;
+    Ok("kernel32.dll has it".to_owned())
+}
+
+fn service_logon() -> Result<String, String> {
+    holds(&["SeAssignPrimaryTokenPrivilege", "SeIncreaseQuotaPrivilege", "SeTcbPrivilege"])
+}
+
+fn symbolic_links() -> Result<String, String> {
+    holds(&["SeCreateSymbolicLinkPrivilege"])
+}
+
+fn holds(privileges: &[&str]) -> Result<String, String> {
+    for privilege in privileges {
+        if !security::has_privilege(privilege).map_err(refused)? {
+            return Err(format!("this account lacks {privilege}"));
+        }
+    }
+    Ok(privileges.join(", "))
+}
+
+fn long_paths() -> Result<String, String> {
+    match registry::number(r"SYSTEM\CurrentControlSet\Control\FileSystem", "LongPathsEnabled") {
+        Ok(0) => Err("LongPathsEnabled is 0".to_owned()),
+        Ok(_) => Ok("LongPathsEnabled".to_owned()),
+        Err(error) => Err(format!("LongPathsEnabled: {error}")),
+    }
+}
+
+pub(crate) fn library_exports(library: &str, functions: &[&str]) -> Result<(), String> {
+    let opened = Library::open(library).map_err(|error| format!("{library}: {error}"))?;
+    let missing: Vec<&str> =
+        functions.iter().copied().filter(|function| opened.function(function).is_none()).collect();
+    if missing.is_empty() { Ok(()) } else { Err(format!("{library} lacks {}", missing.join(", "))) }
+}
