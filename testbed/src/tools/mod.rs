@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 pub mod cache;
+pub mod cargo;
 pub mod debian;
 pub mod go;
 pub mod progress;
+pub mod windows;
 pub mod wine;
 
 pub use go::go_tool;
