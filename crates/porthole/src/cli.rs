@@ -1,0 +1,175 @@
+//! The arguments, and who acts on them.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::failure::{Outcome, code};
+use crate::{doctor, logs, ps, root, up};
+
+/// Windows nodes for Kubernetes in one binary.
+#[derive(Debug, Parser)]
+#[command(name = "porthole", version, about, after_help = EXIT_CODES)]
+pub struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const EXIT_CODES: &str =
+    "Exit codes: 0 ok, 1 the answer is no, 2 wrong use, 3 the environment does not allow it.";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Run the pods in these files on this machine, without a cluster
+    #[command(after_help = "Examples:\n  porthole up hello.yaml\n  porthole up --once job.yaml; echo $?\n\n\
+        A container's image may be dir:PATH or oci-archive:PATH, relative to the file.\n\
+        Ctrl-C stops the pods with their grace period and removes them; a second Ctrl-C does not wait.\n\
+        If porthole is killed its containers go on; the same command takes them up again.")]
+    Up(UpArgs),
+    /// Show the pods of this machine and how they are
+    #[command(after_help = "Examples:\n  porthole ps\n  porthole ps -o json")]
+    Ps(PsArgs),
+    /// Print what a container wrote
+    #[command(
+        after_help = "Examples:\n  porthole logs hello\n  porthole logs -f default/hello -c main\n  porthole logs --previous hello"
+    )]
+    Logs(LogsArgs),
+    /// Say what this host can do, what it cannot, and what follows
+    #[command(
+        after_help = "Examples:\n  porthole doctor\n  porthole doctor -o json\n\nExit code 1 if HostProcess containers cannot run here."
+    )]
+    Doctor(DoctorArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct Root {
+    /// Where state is kept [default: the machine's directory for an administrator, else the user's]
+    #[arg(long, env = "PORTHOLE_ROOT", value_name = "DIR")]
+    root: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct UpArgs {
+    /// Files with pods, YAML or JSON
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Run every container once and exit with the first code that is not zero
+    #[arg(long)]
+    pub once: bool,
+    /// Plain lines, also on a terminal
+    #[arg(long)]
+    pub plain: bool,
+    #[command(flatten)]
+    pub root: Root,
+}
+
+#[derive(Debug, Args)]
+pub struct PsArgs {
+    #[arg(short, long, value_enum, default_value_t)]
+    pub output: Output,
+    #[command(flatten)]
+    pub root: Root,
+}
+
+#[derive(Debug, Args)]
+pub struct LogsArgs {
+    /// The pod, as NAME or NAMESPACE/NAME
+    pub pod: String,
+    /// The container [default: the first one]
+    #[arg(short, long)]
+    pub container: Option<String>,
+    /// Go on until the container ends
+    #[arg(short, long)]
+    pub follow: bool,
+    /// The run before the last restart
+    #[arg(short, long)]
+    pub previous: bool,
+    /// Time stamps before the lines
+    #[arg(short, long)]
+    pub timestamps: bool,
+    #[command(flatten)]
+    pub root: Root,
+}
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    #[arg(short, long, value_enum, default_value_t)]
+    pub output: Output,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    #[default]
+    Table,
+    Json,
+}
+
+// === impl Root ===
+
+impl Root {
+    pub fn path(&self) -> std::io::Result<PathBuf> {
+        std::path::absolute(self.root.clone().unwrap_or_else(root::default))
+    }
+}
+
+/// Does what the arguments say; the exit code.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(e) => {
+            // A closed output is no reason for another error.
+            drop(e.print());
+            return e.exit_code();
+        }
+    };
+    match cli.act() {
+        Ok(code) => code,
+        Err(failure) => {
+            eprintln!("porthole: {}", failure.line());
+            failure.code
+        }
+    }
+}
+
+impl Cli {
+    fn act(&self) -> Outcome {
+        match &self.verb {
+            Verb::Up(args) => up::up(args),
+            Verb::Ps(args) => ps::ps(args),
+            Verb::Logs(args) => logs::logs(args),
+            Verb::Doctor(args) => doctor::doctor(args),
+        }
+    }
+}
+
+/// Prints facts. A reader that has seen enough (`| head`) is no error.
+pub fn print(text: &str) -> Outcome {
+    use std::io::Write;
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(crate::failure::Failure::new(code::ENVIRONMENT, e))
+        }
+        _ => Ok(code::OK),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_declarations_are_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn wrong_use_is_code_2_and_help_code_0() {
+        let run = |line: &str| run(line.split(' ').map(Into::into));
+        assert_eq!(run("porthole up"), code::USAGE);
+        assert_eq!(run("porthole fly"), code::USAGE);
+        assert_eq!(run("porthole ps -o xml"), code::USAGE);
+        assert_eq!(run("porthole --help"), code::OK);
+    }
+}

@@ -1,0 +1,22 @@
+//! The command line: arguments in, other crates at work, words out. No logic of its own.
+//!
+//! | module | verb |
+//! |---|---|
+//! | [`up`] | `porthole up FILE…` |
+//! | [`ps`] | `porthole ps` |
+//! | [`logs`] | `porthole logs POD` |
+//! | [`doctor`] | `porthole doctor` |
+//!
+//! Beside them: [`cli`] declares the arguments, [`manifest`] reads files of pods, [`failure`] knows the exit
+//! codes, [`table`] aligns columns, [`root`] says where state is, [`embedded`] has the holder's program.
+
+pub mod cli;
+pub mod doctor;
+pub mod embedded;
+pub mod failure;
+pub mod logs;
+pub mod manifest;
+pub mod ps;
+pub mod root;
+pub mod table;
+pub mod up;

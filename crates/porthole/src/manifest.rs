@@ -1,0 +1,178 @@
+//! Files of pods: YAML or JSON, several documents, lists.
+
+use std::path::{Path, PathBuf};
+
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::Value;
+
+/// A file that is not what it should be; nothing of it is used.
+#[derive(Debug)]
+pub enum ManifestError {
+    Unreadable { path: PathBuf, source: std::io::Error },
+    TooLarge { path: PathBuf, size: u64 },
+    Syntax { path: PathBuf, message: String },
+    Kind { path: PathBuf, document: usize, found: String },
+    Pod { path: PathBuf, document: usize, message: String },
+    Empty { path: PathBuf },
+}
+
+/// No manifest that a person wrote is larger.
+const LARGEST: u64 = 16 << 20;
+
+/// The pods of a file, in order.
+pub fn read(path: &Path) -> Result<Vec<Pod>, ManifestError> {
+    let unreadable = |source| ManifestError::Unreadable { path: path.to_owned(), source };
+    let size = std::fs::metadata(path).map_err(unreadable)?.len();
+    if size > LARGEST {
+        return Err(ManifestError::TooLarge { path: path.to_owned(), size });
+    }
+    parse(path, &std::fs::read(path).map_err(unreadable)?)
+}
+
+/// The pods of a text. The path is for messages.
+pub fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Pod>, ManifestError> {
+    let syntax = |message: String| ManifestError::Syntax { path: path.to_owned(), message };
+    let text = std::str::from_utf8(bytes).map_err(|e| syntax(format!("not UTF-8 text: {e}")))?;
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|e| syntax(e.to_string()))?;
+    let mut pods = Vec::new();
+    for (document, value) in documents.into_iter().enumerate() {
+        match (kind(&value), value) {
+            (_, Value::Null) => {}
+            ("Pod", value) => pods.push(pod(path, document, value)?),
+            ("List" | "PodList", Value::Object(mut list)) => {
+                let Some(Value::Array(items)) = list.remove("items") else { continue };
+                for item in items {
+                    if kind(&item) != "Pod" {
+                        return Err(wrong_kind(path, document, &item));
+                    }
+                    pods.push(pod(path, document, item)?);
+                }
+            }
+            (_, value) => return Err(wrong_kind(path, document, &value)),
+        }
+    }
+    if pods.is_empty() { Err(ManifestError::Empty { path: path.to_owned() }) } else { Ok(pods) }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value.get("kind").and_then(Value::as_str) {
+        Some("Pod") => "Pod",
+        Some("List") => "List",
+        Some("PodList") => "PodList",
+        _ => "",
+    }
+}
+
+fn wrong_kind(path: &Path, document: usize, value: &Value) -> ManifestError {
+    let found = match value.get("kind").and_then(Value::as_str) {
+        Some(kind) => format!("kind {kind:?}"),
+        None => "no kind".to_owned(),
+    };
+    ManifestError::Kind { path: path.to_owned(), document, found }
+}
+
+fn pod(path: &Path, document: usize, value: Value) -> Result<Pod, ManifestError> {
+    serde_json::from_value(value).map_err(|e| ManifestError::Pod {
+        path: path.to_owned(),
+        document,
+        message: e.to_string(),
+    })
+}
+
+// === impl ManifestError ===
+
+impl std::fmt::Display for ManifestError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ManifestError::Unreadable { path, .. } => write!(f, "read {}", path.display()),
+            ManifestError::TooLarge { path, size } => {
+                write!(f, "{} has {size} bytes, more than the {LARGEST} a manifest may have", path.display())
+            }
+            ManifestError::Syntax { path, message } => write!(f, "{}: {message}", path.display()),
+            ManifestError::Kind { path, document, found } => {
+                write!(
+                    f,
+                    "{}, document {document}: wanted kind \"Pod\" or \"List\", found {found}",
+                    path.display()
+                )
+            }
+            ManifestError::Pod { path, document, message } => {
+                write!(f, "{}, document {document}: not a Pod: {message}", path.display())
+            }
+            ManifestError::Empty { path } => write!(f, "{} has no pods in it", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for ManifestError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            ManifestError::Unreadable { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> Result<Vec<String>, String> {
+        let pods = parse(Path::new("f.yaml"), text.as_bytes()).map_err(|e| e.to_string())?;
+        Ok(pods.into_iter().map(|pod| pod.metadata.name.unwrap_or_default()).collect())
+    }
+
+    fn named(name: &str) -> String {
+        format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\n")
+    }
+
+    #[test]
+    fn documents_lists_and_json() {
+        assert_eq!(names(&[named("a"), named("b")].join("---\n")).unwrap(), ["a", "b"]);
+        assert_eq!(names(&format!("---\n---\n{}---\n", named("a"))).unwrap(), ["a"]);
+        let list = r#"{"kind":"List","apiVersion":"v1","items":[{"kind":"Pod","apiVersion":"v1","metadata":{"name":"j"}}]}"#;
+        assert_eq!(names(list).unwrap(), ["j"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place() {
+        for (text, expected) in [
+            (
+                "kind: Deployment\napiVersion: apps/v1\n",
+                "f.yaml, document 0: wanted kind \"Pod\" or \"List\", found kind \"Deployment\"",
+            ),
+            ("a: b\n", "found no kind"),
+            ("just text\n", "found no kind"),
+            ("", "f.yaml has no pods in it"),
+            ("kind: List\nitems: []\n", "has no pods in it"),
+            ("kind: List\nitems: [{kind: Node}]\n", "found kind \"Node\""),
+            ("kind: Pod\napiVersion: v2\n", "not a Pod"),
+            ("kind: Pod\napiVersion: v1\nspec: {containers: 3}\n", "document 0: not a Pod: invalid type"),
+            ("kind: [\n", "f.yaml: "),
+        ] {
+            let error = names(text).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+        let error = parse(Path::new("f"), b"\xff\xfe").unwrap_err().to_string();
+        assert!(error.contains("not UTF-8"), "{error}");
+        assert!(read(Path::new("/not/there")).unwrap_err().to_string().contains("/not/there"));
+    }
+
+    #[test]
+    fn bombs_do_not_go_off() {
+        let aliases: String = (1..40).fold("a0: &a0 [x,x,x,x,x,x,x,x,x]\n".to_owned(), |text, i| {
+            let before = format!("*a{}", i - 1);
+            format!("{text}a{i}: &a{i} [{}]\n", [before.as_str(); 9].join(","))
+        });
+        assert!(names(&aliases).is_err());
+        assert!(names(&"[".repeat(100_000)).is_err());
+    }
+
+    #[test]
+    fn a_file_has_a_greatest_size() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("big.yaml");
+        std::fs::File::create(&path).unwrap().set_len(LARGEST + 1).unwrap();
+        assert!(matches!(read(&path), Err(ManifestError::TooLarge { size, .. }) if size == LARGEST + 1));
+    }
+}

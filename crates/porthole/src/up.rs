@@ -1,0 +1,240 @@
+//! `porthole up`: a node on this machine, without a cluster.
+
+mod screen;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use anyhow::anyhow;
+use os::interrupt::Interrupt;
+use runtime::admit::{Admitted, admit};
+use runtime::run::event::{Event, What};
+use runtime::run::{self, Mode, PodRun};
+use runtime::{Node, NodeError};
+
+use crate::cli::UpArgs;
+use crate::embedded::HOLDER;
+use crate::failure::{Exit, Failure, Outcome, code};
+use crate::manifest;
+use screen::Screen;
+
+/// How often the containers' logs are looked at for new lines.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+pub fn up(args: &UpArgs) -> Outcome {
+    let files = args.files.iter().map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;
+    let unlimited = check_account()?;
+    let interrupts = os::interrupt::interrupts().or_environment()?;
+    let node = Arc::new(open(args)?);
+    let mut pods = admit_all(&node, &files)?;
+    if unlimited {
+        pods.iter_mut().flat_map(|pod| &mut pod.containers).for_each(|c| c.limits = Default::default());
+    }
+    // Every image before any container: a pod whose image is missing starts nothing.
+    let images = pods.iter().map(|pod| run::pull(&node, pod)).collect::<Result<Vec<_>, _>>().or_no()?;
+    let mode = if args.once { Mode::Once } else { Mode::AsThePodSays };
+    let mut session = Session::new(&node, args, interrupts);
+    for (pod, images) in pods.into_iter().zip(images) {
+        session.start(pod, images, mode)?;
+    }
+    session.live()
+}
+
+/// The pods of one file, and the file's path by which they are known.
+struct Manifest {
+    path: std::path::PathBuf,
+    pods: Vec<k8s_openapi::api::core::v1::Pod>,
+}
+
+fn read(file: &Path) -> Result<Manifest, Failure> {
+    let pods = manifest::read(file).or_usage()?;
+    let path = std::path::absolute(file).or_usage()?;
+    Ok(Manifest { path, pods })
+}
+
+/// Without root there are namespaces instead, and no limits; true then.
+fn check_account() -> Result<bool, Failure> {
+    if os::elevated() {
+        return Ok(false);
+    }
+    let missing = os::probe::capabilities().into_iter().find(|c| c.id == "user-namespace" && !c.found);
+    if let Some(missing) = missing {
+        let line: Vec<_> = std::env::args().collect();
+        let hint = format!("not root, and user namespaces are closed to you ({})", missing.detail);
+        return Err(Failure::new(code::ENVIRONMENT, anyhow!("{hint}; run: sudo {}", line.join(" "))));
+    }
+    eprintln!("porthole: warning: not an administrator: containers run as you, and limits are not enforced");
+    Ok(true)
+}
+
+fn open(args: &UpArgs) -> Result<Node, Failure> {
+    let root = args.root.path().or_environment()?;
+    Node::open(&root, HOLDER).map_err(|e| match e {
+        NodeError::InUse { .. } => Failure::new(code::ENVIRONMENT, e),
+        other => Failure::new(code::ENVIRONMENT, anyhow::Error::new(other).context("open the node")),
+    })
+}
+
+/// Every pod of every file, or everything that is wrong with any of them.
+fn admit_all(node: &Node, files: &[Manifest]) -> Result<Vec<Admitted>, Failure> {
+    let mut admitted: Vec<Admitted> = Vec::new();
+    let mut wrong = Vec::new();
+    for file in files {
+        for pod in &file.pods {
+            let name = pod.metadata.name.as_deref().unwrap_or("?");
+            match admit(pod, &file.path, &node.layout, &node.facts.account) {
+                Ok(pod) if admitted.iter().any(|other| other.uid == pod.uid) => {
+                    wrong.push(format!("{}: pod {} is there twice", file.path.display(), pod.full_name()));
+                }
+                Ok(pod) => admitted.push(pod),
+                Err(all) => {
+                    wrong.extend(all.iter().map(|e| format!("{}: pod {name}: {e}", file.path.display())));
+                }
+            }
+        }
+    }
+    if wrong.is_empty() {
+        Ok(admitted)
+    } else {
+        Err(Failure::new(code::NO, anyhow!(wrong.join("\nporthole: "))))
+    }
+}
+
+/// One `up`, from its first pod to its last.
+struct Session<'a> {
+    node: &'a Arc<Node>,
+    once: bool,
+    pods: Vec<PodRun>,
+    screen: Screen,
+    inputs: Receiver<Input>,
+    events: Sender<Event>,
+    first_failure: Option<u32>,
+    stops: usize,
+}
+
+enum Input {
+    Event(Event),
+    Interrupt,
+}
+
+// === impl Session ===
+
+impl<'a> Session<'a> {
+    fn new(node: &'a Arc<Node>, args: &UpArgs, interrupts: Receiver<Interrupt>) -> Session<'a> {
+        let (to_us, inputs) = channel();
+        let (events, from_pods) = channel();
+        forward(from_pods, to_us.clone(), Input::Event);
+        forward(interrupts, to_us, |_: Interrupt| Input::Interrupt);
+        let screen = Screen::new(args.plain);
+        Session {
+            node,
+            once: args.once,
+            pods: Vec::new(),
+            screen,
+            inputs,
+            events,
+            first_failure: None,
+            stops: 0,
+        }
+    }
+
+    fn start(&mut self, pod: Admitted, images: Vec<images::Image>, mode: Mode) -> Result<(), Failure> {
+        for warning in &pod.warnings {
+            self.screen.note(&format!("{}: {warning}", pod.full_name()));
+        }
+        self.screen.expect(&pod, &self.node.layout);
+        let started = run::start(self.node, pod, images, mode, &self.events);
+        match started {
+            Ok(pod) => self.pods.push(pod),
+            Err(e) => {
+                self.stop();
+                self.finish()?;
+                return Err(Failure::new(code::ENVIRONMENT, e));
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows what happens until everything has ended, by itself or because it was asked to.
+    fn live(mut self) -> Outcome {
+        while !self.pods.iter().all(PodRun::is_over) {
+            match self.inputs.recv_timeout(LOOK_AGAIN) {
+                Ok(input) => self.hear(input),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            self.screen.follow();
+        }
+        self.finish()?;
+        let failed = self.first_failure.filter(|_| self.once && self.stops == 0);
+        Ok(failed.map_or(code::OK, |code| i32::from_ne_bytes(code.to_ne_bytes())))
+    }
+
+    fn hear(&mut self, input: Input) {
+        match input {
+            Input::Event(event) => {
+                if let What::Ended(record) = &event.what
+                    && record.code != 0
+                {
+                    self.first_failure.get_or_insert(record.code);
+                }
+                self.screen.show(&event);
+            }
+            Input::Interrupt => self.stop(),
+        }
+    }
+
+    /// The first request gives the pods their grace period, the second none.
+    fn stop(&mut self) {
+        self.stops += 1;
+        let at_most = (self.stops > 1).then_some(Duration::ZERO);
+        self.screen.note(if at_most.is_none() {
+            "stopping; once more to stop at once"
+        } else {
+            "stopping at once"
+        });
+        self.pods.iter().for_each(|pod| pod.stop(at_most));
+    }
+
+    /// Takes every pod off the host; what could not be taken off is said, and the rest still goes.
+    fn finish(&mut self) -> Result<(), Failure> {
+        self.drain();
+        let mut failures = BTreeMap::new();
+        for pod in self.pods.drain(..) {
+            let name = pod.full_name();
+            if let Err(e) = pod.remove() {
+                failures.insert(name, Failure::new(code::ENVIRONMENT, e).line());
+            }
+        }
+        self.drain();
+        self.screen.close();
+        if failures.is_empty() {
+            return Ok(());
+        }
+        let list: Vec<_> = failures.iter().map(|(pod, why)| format!("{pod}: {why}")).collect();
+        Err(Failure::new(code::ENVIRONMENT, anyhow!("clean up: {}", list.join("; "))))
+    }
+
+    fn drain(&mut self) {
+        while let Ok(input) = self.inputs.try_recv() {
+            if let Input::Event(_) = &input {
+                self.hear(input);
+            }
+        }
+        self.screen.follow();
+    }
+}
+
+fn forward<T: Send + 'static>(from: Receiver<T>, to: Sender<Input>, wrap: fn(T) -> Input) {
+    std::thread::spawn(move || {
+        // Ends when either side is gone.
+        while let Ok(item) = from.recv() {
+            if to.send(wrap(item)).is_err() {
+                return;
+            }
+        }
+    });
+}

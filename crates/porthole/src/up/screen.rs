@@ -1,0 +1,174 @@
+//! What `up` shows: a live table on a terminal; otherwise plain lines, the containers' own among them.
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal, Write};
+
+use runtime::admit::Admitted;
+use runtime::layout::{ContainerDir, Layout};
+use runtime::logs::LogReader;
+use runtime::run::event::{Event, What};
+
+use crate::table::table;
+
+#[derive(Debug)]
+pub(super) struct Screen {
+    live: bool,
+    rows: BTreeMap<(String, String), Row>,
+    /// How many lines of the table stand on the terminal.
+    drawn: usize,
+}
+
+/// One container.
+#[derive(Debug)]
+struct Row {
+    state: String,
+    pid: Option<u32>,
+    restarts: u32,
+    note: String,
+    dir: ContainerDir,
+    reader: Option<LogReader>,
+}
+
+// === impl Screen ===
+
+impl Screen {
+    pub(super) fn new(plain: bool) -> Screen {
+        Screen { live: !plain && io::stdout().is_terminal(), rows: BTreeMap::new(), drawn: 0 }
+    }
+
+    /// A pod that is about to be started.
+    pub(super) fn expect(&mut self, pod: &Admitted, layout: &Layout) {
+        for asked in &pod.containers {
+            let dir = layout.pod(pod.uid).container(&asked.container.name);
+            let row = Row {
+                state: "Waiting".into(),
+                pid: None,
+                restarts: 0,
+                note: String::new(),
+                dir,
+                reader: None,
+            };
+            self.rows.insert((pod.full_name(), asked.container.name.clone()), row);
+        }
+        self.draw();
+    }
+
+    pub(super) fn show(&mut self, event: &Event) {
+        if let What::Ended(_) = event.what {
+            // What it wrote comes before the news of its end.
+            self.follow();
+        }
+        let key = (event.pod.clone(), event.container.clone().unwrap_or_default());
+        if let Some(row) = self.rows.get_mut(&key) {
+            row.hear(&event.what);
+        }
+        match event.what {
+            What::Warning(_) | What::Lost | What::Replacing => self.note(&event.to_string()),
+            _ if self.live => self.draw(),
+            _ => self.line(&event.to_string()),
+        }
+    }
+
+    /// A line that is no container's.
+    pub(super) fn note(&mut self, text: &str) {
+        self.erase();
+        eprintln!("porthole: {text}");
+        self.draw();
+    }
+
+    /// Prints what the containers wrote since the last look. A terminal shows the table instead.
+    pub(super) fn follow(&mut self) {
+        if self.live {
+            return;
+        }
+        let mut out = io::stdout().lock();
+        for ((pod, container), row) in &mut self.rows {
+            let Some(reader) = &mut row.reader else { continue };
+            // A log that cannot be read, or an output that is closed, must not end the pods.
+            drop(reader.read(|entry| {
+                write!(out, "{pod}/{container} | ")?;
+                out.write_all(entry.text)?;
+                out.write_all(b"\n")
+            }));
+        }
+        drop(out.flush());
+    }
+
+    /// Leaves the last table standing.
+    pub(super) fn close(&mut self) {
+        self.draw();
+        self.drawn = 0;
+    }
+
+    fn line(&self, text: &str) {
+        // The reader may be gone; the pods go on.
+        drop(writeln!(io::stdout(), "{text}"));
+    }
+
+    fn draw(&mut self) {
+        if !self.live {
+            return;
+        }
+        self.erase();
+        let rows: Vec<_> =
+            self.rows.iter().map(|((pod, container), row)| row.cells(pod, container)).collect();
+        let text = table(&["POD", "CONTAINER", "STATE", "RESTARTS", "PID", "NOTE"], &rows);
+        self.drawn = text.lines().count();
+        let mut out = io::stdout().lock();
+        drop(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+    }
+
+    fn erase(&mut self) {
+        if self.live && self.drawn > 0 {
+            print!("\x1b[{}A\x1b[J", self.drawn);
+            self.drawn = 0;
+        }
+    }
+}
+
+// === impl Row ===
+
+impl Row {
+    fn hear(&mut self, what: &What) {
+        match what {
+            What::Started { pid, attempt } => {
+                self.runs(*pid, *attempt);
+                self.reader = Some(LogReader::new(&self.dir.log(*attempt)));
+            }
+            What::Adopted { pid, attempt } => {
+                self.runs(*pid, *attempt);
+                // What it wrote before was another `up`'s to show.
+                self.reader = LogReader::at_end(&self.dir.log(*attempt)).ok();
+                self.note = "taken up again".into();
+            }
+            What::Ended(record) => {
+                self.state = format!("Exited({})", record.code);
+                self.pid = None;
+                self.note = record.message.clone().unwrap_or_else(|| record.reason.to_string());
+            }
+            What::BackingOff { delay } => {
+                self.note = format!("starts again in {} s; {}", delay.as_secs(), self.note)
+            }
+            _ => {}
+        }
+    }
+
+    fn runs(&mut self, pid: u32, attempt: u32) {
+        self.state = "Running".into();
+        self.pid = Some(pid);
+        self.restarts = attempt;
+        self.note.clear();
+    }
+
+    fn cells(&self, pod: &str, container: &str) -> Vec<String> {
+        let pid = self.pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string());
+        vec![
+            pod.into(),
+            container.into(),
+            self.state.clone(),
+            self.restarts.to_string(),
+            pid,
+            self.note.clone(),
+        ]
+    }
+}
