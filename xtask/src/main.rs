@@ -1,7 +1,7 @@
 //! `cargo xtask`: builds, tests, benches and proofs of this repository.
 //!
-//! Exit codes: 0 the answer is yes, 1 the answer is no (a test failed, a bar was missed), 2 wrong use, 3 the run itself
-//! could not be done, 4 a seeded defect was not caught.
+//! Exit codes: 0 the answer is yes, 1 it is no (a test failed, a bar was missed) or could not be had, 2 wrong use, 4 a
+//! seeded defect was not caught.
 
 use std::env;
 use std::process::{Command, ExitCode};
@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 
 mod bench;
+mod control_plane;
 mod defects;
 mod e2e;
 mod fuzz;
@@ -22,8 +23,6 @@ mod tier;
 mod tools;
 mod windows;
 mod workspace;
-
-const ENVIRONMENT: u8 = 3;
 
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", about = "Builds, tests, benches and proofs of Porthole")]
@@ -46,6 +45,9 @@ enum Task {
     Bench(bench::Options),
     /// Change the pure crates' code and see whether their tests notice
     Mutants,
+    /// A cluster for development that stays: up, status, kubectl, down
+    #[command(subcommand)]
+    ControlPlane(control_plane::ControlPlaneCommand),
     /// Write docs/status.md from the tests and their results
     Status(status::Options),
     /// Build porthole.exe into target/windows and say its size and hash
@@ -57,7 +59,7 @@ enum Task {
 fn main() -> ExitCode {
     run(Arguments::parse().command).unwrap_or_else(|error| {
         eprintln!("error: {error:#}");
-        ExitCode::from(ENVIRONMENT)
+        ExitCode::FAILURE
     })
 }
 
@@ -70,6 +72,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::E2e => e2e::run().map(done),
         Task::Bench(options) => bench::run(&options).map(answer),
         Task::Mutants => mutants::run().map(answer),
+        Task::ControlPlane(command) => control_plane::run(&command).map(done),
         Task::Status(options) => status::run(&options).map(done),
         Task::Windows(options) => windows::run(&options).map(done),
         Task::Tools(options) => tools::run(&options).map(done),
@@ -89,5 +92,5 @@ fn without_installing() -> Result<ExitCode> {
     let program = env::current_exe().context("our own path")?;
     let status = Command::new(program).args(env::args_os().skip(1)).env("PORTHOLE_NO_INSTALL", "1").status();
     let code = status.context("start again")?.code().context("killed")?;
-    Ok(ExitCode::from(u8::try_from(code).unwrap_or(ENVIRONMENT)))
+    Ok(u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from))
 }

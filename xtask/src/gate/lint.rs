@@ -53,9 +53,10 @@ impl Check {
     }
 
     fn succeeds(&self) -> bool {
-        progress::step(self.name, || succeeds(&mut (self.command)()?))
-            .inspect_err(|error| eprintln!("{}: {error:#}", self.name))
-            .is_ok()
+        // The command first: it may install its program, with progress lines of its own.
+        let checked =
+            (self.command)().and_then(|mut command| progress::step(self.name, || succeeds(&mut command)));
+        checked.inspect_err(|error| eprintln!("{}: {error:#}", self.name)).is_ok()
     }
 }
 

@@ -102,7 +102,11 @@ impl Annotation {
         let Some((package_dir, rest)) = self.split() else { return false };
         let (modules, function) = record.name.rsplit_once("::").unwrap_or(("", &record.name));
         let same_place = match rest.strip_prefix("tests/") {
-            Some(test) => test.trim_end_matches(".rs") == record.target,
+            // A test program of several files: the directory is the target, the rest its modules.
+            Some(test) => match test.split_once('/') {
+                Some((target, inner)) => target == record.target && modules.starts_with(&module(inner)),
+                None => test.trim_end_matches(".rs") == record.target,
+            },
             None => modules.starts_with(&module(&rest)),
         };
         same_place && function == self.function && Path::new(&package_dir).ends_with(&record.package)
@@ -175,6 +179,15 @@ mod tests {
         let annotation = parse("crates/os/tests/twin_job.rs", text).expect("parses").remove(0);
         assert!(annotation.is_test(&record("os", "twin_job", "dies")));
         assert!(!annotation.is_test(&record("os", "twin_file", "dies")));
+    }
+
+    #[test]
+    fn a_test_program_of_several_files_is_found_by_its_directory() {
+        let text = "// proves: HP-07 twin\n#[test]\nfn dies() {}";
+        let annotation = parse("crates/os/tests/twin_os/job.rs", text).expect("parses").remove(0);
+        assert!(annotation.is_test(&record("os", "twin_os", "job::dies")));
+        assert!(!annotation.is_test(&record("os", "twin_os", "file::dies")));
+        assert!(!annotation.is_test(&record("os", "job", "job::dies")));
     }
 
     #[test]
