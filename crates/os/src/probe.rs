@@ -52,6 +52,11 @@ pub(crate) fn refused(error: io::Error) -> String {
     error.to_string()
 }
 
+/// Whether Windows knows a service of that name, which is how an installed feature shows.
+pub fn service_registered(name: &str) -> Result<(), String> {
+    sys::probe::service_registered(name)
+}
+
 /// Whether optional system libraries are there, and which of the named functions they lack.
 ///
 /// Libraries are only ever taken from System32; a system without them answers with an error that says so.

@@ -159,3 +159,7 @@ fn tried(trial: impl FnOnce() -> c_int) -> Result<String, String> {
 pub(crate) fn library_exports(library: &str, _functions: &[&str]) -> Result<(), String> {
     Err(format!("{library} is a Windows library"))
 }
+
+pub(crate) fn service_registered(name: &str) -> Result<(), String> {
+    Err(format!("{name} is a Windows service"))
+}

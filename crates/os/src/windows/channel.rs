@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use windows_sys::Win32::Foundation::{
-    ERROR_ACCESS_DENIED, ERROR_NO_DATA, ERROR_PIPE_BUSY, ERROR_PIPE_CONNECTED, GENERIC_READ, GENERIC_WRITE,
+    ERROR_ACCESS_DENIED, ERROR_NO_DATA, ERROR_PIPE_BUSY, ERROR_PIPE_CONNECTED, ERROR_SEM_TIMEOUT,
+    GENERIC_READ, GENERIC_WRITE,
 };
 use windows_sys::Win32::Storage::FileSystem::{
     CreateFileW, FILE_FLAG_FIRST_PIPE_INSTANCE, FILE_FLAG_OVERLAPPED, OPEN_EXISTING, PIPE_ACCESS_DUPLEX,
@@ -66,13 +67,15 @@ impl Listener {
         let text = security::private_to_us("", "GA", !security::elevated())?;
         let descriptor = Descriptor::from_text(&text)?;
         let name = wide(endpoint.as_path())?;
-        let first = instance(&name, &descriptor, FILE_FLAG_FIRST_PIPE_INSTANCE).map_err(|error| {
+        let taken = || io::Error::new(io::ErrorKind::AddrInUse, format!("{endpoint} is served already"));
+        if is_served(&name) {
+            return Err(taken());
+        }
+        match instance(&name, &descriptor, FILE_FLAG_FIRST_PIPE_INSTANCE) {
             // The system's word for "there is one already".
-            let taken = code(&error) == ERROR_ACCESS_DENIED;
-            let kind = if taken { io::ErrorKind::AddrInUse } else { error.kind() };
-            io::Error::new(kind, format!("{endpoint}: {error}"))
-        })?;
-        Ok(Self { name, descriptor, next: Mutex::new(first) })
+            Err(error) if code(&error) == ERROR_ACCESS_DENIED => Err(taken()),
+            other => Ok(Self { name, descriptor, next: Mutex::new(other?) }),
+        }
     }
 
     pub(crate) fn accept(&self) -> io::Result<Connection> {
@@ -88,6 +91,13 @@ impl Listener {
             }
         }
     }
+}
+
+/// The first-instance flag decides on Windows; Wine ignores it and would let two servers share a name.
+fn is_served(name: &[u16]) -> bool {
+    // SAFETY: a null-ended name.
+    let found = super::handle::check(unsafe { WaitNamedPipeW(name.as_ptr(), 1) });
+    found.map_or_else(|error| code(&error) == ERROR_SEM_TIMEOUT, |()| true)
 }
 
 fn instance(name: &[u16], descriptor: &Descriptor, flags: u32) -> io::Result<OwnedHandle> {

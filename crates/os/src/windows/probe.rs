@@ -183,3 +183,9 @@ pub(crate) fn library_exports(library: &str, functions: &[&str]) -> Result<(), S
         functions.iter().copied().filter(|function| opened.function(function).is_none()).collect();
     if missing.is_empty() { Ok(()) } else { Err(format!("{library} lacks {}", missing.join(", "))) }
 }
+
+pub(crate) fn service_registered(name: &str) -> Result<(), String> {
+    registry::number(&format!(r"SYSTEM\CurrentControlSet\Services\{name}"), "Start")
+        .map(drop)
+        .map_err(|error| format!("service {name}: {error}"))
+}

@@ -65,14 +65,13 @@ fn a_job_is_empty_when_its_programs_have_ended() {
 }
 
 #[test]
-fn usage_is_counted() {
+fn the_living_are_counted_with_their_memory() {
     let job = Job::create(&unique()).unwrap();
-    let mut child = job.spawn(&request(&["spin"])).unwrap();
-    lines(&mut child.stdout).next().unwrap().unwrap();
-    eventually("processor time shows", || {
-        let stats = job.stats().unwrap();
-        stats.cpu_user_ns + stats.cpu_kernel_ns > 50_000_000 && stats.processes == 1
-    });
+    let mut child = job.spawn(&request(&["eat", "32"])).unwrap();
+    assert_eq!(lines(&mut child.stdout).next().unwrap().unwrap().trim_end(), "ate 32 MiB");
+    let stats = job.stats().unwrap();
+    assert!(stats.processes >= 1 && stats.memory_bytes >= 32 << 20, "{stats:?}");
+    assert!(stats.memory_peak_bytes >= stats.memory_bytes, "{stats:?}");
     job.terminate(1).unwrap();
     exit_of(&child);
 }

@@ -1,4 +1,5 @@
-//! Limits that bite. Wine accepts them and enforces none, so these are Linux only.
+//! Limits that bite, and the processor time they are measured by. Wine accepts limits and enforces none, and does
+//! not tell one process another's processor time, so these are Linux only.
 
 use std::time::{Duration, Instant};
 
@@ -48,6 +49,18 @@ fn a_spinning_program_gets_its_share_of_a_processor() {
     assert!(started.elapsed() > Duration::from_millis(800), "{:?}", started.elapsed());
     job.terminate(137).unwrap();
     exit_of(&child);
+}
+
+#[test]
+fn processor_time_is_counted_also_of_those_who_have_ended() {
+    let job = Job::create(&unique()).unwrap();
+    let child = job.spawn(&request(&["spin"])).unwrap();
+    let used = || job.stats().unwrap().cpu_user_ns;
+    eventually("processor time shows", || used() > 50_000_000);
+    assert_eq!(job.stats().unwrap().processes, 1);
+    job.terminate(1).unwrap();
+    exit_of(&child);
+    assert!(used() > 50_000_000);
 }
 
 #[test]
