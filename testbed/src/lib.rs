@@ -2,15 +2,19 @@
 //!
 //! * [`control_plane`]: a real Kubernetes control plane, several at once
 //! * [`machine`]: a node's world, which can be rebooted
+//! * [`registry`]: an image registry that can be told to misbehave
+//! * [`image`]: images for it, made from files
 //! * [`wine`]: Windows programs, under Wine
 //! * [`guard`]: why nothing of all this stays on the host, whatever happens to a test
 //! * [`tools`]: the programs behind it, made on first use
 
 pub mod control_plane;
 pub mod guard;
+pub mod image;
 pub mod machine;
 pub mod net;
 pub mod process;
+pub mod registry;
 pub mod skip;
 pub mod tools;
 pub mod wine;

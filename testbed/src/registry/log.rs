@@ -1,0 +1,79 @@
+//! What clients asked for and got: how a test proves that each blob moved once.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::http::Message;
+
+/// How long an answer may still be under way when a test asks for the log.
+const SETTLING: Duration = Duration::from_secs(10);
+
+/// One request that a client made, in the order in which their answers ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    pub method: String,
+    /// With the query.
+    pub path: String,
+    /// The `Range` header.
+    pub range: Option<String>,
+    /// 0 for a connection that ended without an answer.
+    pub status: u16,
+    /// Of the answer's body, as sent.
+    pub bytes: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    state: Mutex<State>,
+    settled: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    under_way: usize,
+    requests: Vec<Request>,
+}
+
+// === impl Request ===
+
+impl Request {
+    pub(super) fn of(message: &Message) -> Self {
+        Self {
+            method: message.method().to_owned(),
+            path: message.target().to_owned(),
+            range: message.header("Range").map(str::to_owned),
+            status: 0,
+            bytes: 0,
+        }
+    }
+}
+
+// === impl Log ===
+
+impl Log {
+    pub(super) fn begin(&self) {
+        self.lock().under_way += 1;
+    }
+
+    pub(super) fn end(&self, request: Option<Request>) {
+        let mut state = self.lock();
+        state.under_way -= 1;
+        state.requests.extend(request);
+        self.settled.notify_all();
+    }
+
+    /// A client has its answer a moment before we have written that down: waits for that moment.
+    pub(super) fn requests(&self) -> Vec<Request> {
+        let busy = |state: &mut State| state.under_way > 0;
+        let waited = self.settled.wait_timeout_while(self.lock(), SETTLING, busy);
+        waited.unwrap_or_else(PoisonError::into_inner).0.requests.clone()
+    }
+
+    pub(super) fn clear(&self) {
+        self.lock().requests.clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
