@@ -1,0 +1,233 @@
+//! A root directory, an image and pods on a stage, and porthole at work on them.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+use testbed::wine::Wine;
+
+use super::eventually;
+use super::host::{Host, Seen, Started};
+
+#[derive(Debug)]
+pub(crate) struct Stage {
+    pub host: Host,
+    dir: tempfile::TempDir,
+}
+
+/// `porthole up` in the background, with everything it says.
+#[derive(Debug)]
+pub(crate) struct Running<'s> {
+    stage: &'s Stage,
+    started: Started,
+    said: Arc<Mutex<Vec<String>>>,
+}
+
+/// What a porthole that ended left.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+// === impl Stage ===
+
+impl Stage {
+    pub(crate) fn twin() -> Stage {
+        let dir = tempfile::tempdir().unwrap();
+        Stage::new(Host::Twin { dir: dir.path().to_owned() }, dir)
+    }
+
+    pub(crate) fn wine() -> Stage {
+        let dir = tempfile::tempdir().unwrap();
+        let program = |name: &str| {
+            let path = PathBuf::from(std::env::var_os(name).unwrap_or_else(|| panic!("{name} is not set")));
+            path.parent().unwrap().to_owned()
+        };
+        let builder =
+            Wine::builder().bind(dir.path()).bind(program("PORTHOLE_EXE")).bind(program("FIXTURE_EXE"));
+        Stage::new(Host::Wine { wine: builder.start().unwrap() }, dir)
+    }
+
+    fn new(host: Host, dir: tempfile::TempDir) -> Stage {
+        let app = dir.path().join("app");
+        fs::create_dir(&app).unwrap();
+        let (_, fixture) = host.programs();
+        fs::copy(&fixture, app.join(fixture.file_name().unwrap())).unwrap();
+        Stage { host, dir }
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.dir.path().join("root")
+    }
+
+    pub(crate) fn dir(&self) -> &std::path::Path {
+        self.dir.path()
+    }
+
+    /// Writes a pod of one container that runs the fixture with these arguments; its file.
+    pub(crate) fn pod(&self, name: &str, arguments: &[&str]) -> PathBuf {
+        self.pod_with(name, arguments, "")
+    }
+
+    /// The same with more lines for the pod's spec, indented by two.
+    pub(crate) fn pod_with(&self, name: &str, arguments: &[&str], spec: &str) -> PathBuf {
+        let words: Vec<_> = ["./fixture"].iter().chain(arguments).map(|word| format!("{word:?}")).collect();
+        let text = format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec:\n  hostNetwork: true\n\
+             \x20 terminationGracePeriodSeconds: 20\n{spec}\
+             \x20 securityContext: {{windowsOptions: {{hostProcess: true}}}}\n\
+             \x20 containers:\n  - name: main\n    image: dir:app\n    command: [{}]\n",
+            words.join(", ")
+        );
+        self.file(&format!("{name}.yaml"), &text)
+    }
+
+    pub(crate) fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.dir.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn arguments(&self, verb: &str, rest: &[&str]) -> Vec<String> {
+        let root = ["--root".to_owned(), self.host.path(&self.root())];
+        let verb = std::iter::once(verb.to_owned());
+        verb.chain(root).chain(rest.iter().map(|word| (*word).to_owned())).collect()
+    }
+
+    /// Runs porthole to its end.
+    pub(crate) fn porthole(&self, verb: &str, rest: &[&str]) -> Output {
+        self.run(&self.arguments(verb, rest))
+    }
+
+    /// Runs porthole with exactly these arguments.
+    pub(crate) fn run(&self, arguments: &[String]) -> Output {
+        let mut started = self.host.start(&self.host.programs().0, arguments);
+        let (mut stdout, mut stderr) = started.streams();
+        let errors = std::thread::spawn(move || text_of(&mut stderr));
+        let stdout = text_of(&mut stdout);
+        Output { code: started.wait(), stdout, stderr: errors.join().unwrap() }
+    }
+
+    /// `porthole up` of this file, running.
+    pub(crate) fn up(&self, file: &std::path::Path, rest: &[&str]) -> Running<'_> {
+        let file = self.host.path(file);
+        let arguments = self.arguments("up", &[&[file.as_str()], rest].concat());
+        let mut started = self.host.start(&self.host.programs().0, &arguments);
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let (stdout, stderr) = started.streams();
+        for stream in [stdout, stderr] {
+            let said = said.clone();
+            std::thread::spawn(move || {
+                for line in BufReader::new(stream).lines().map_while(Result::ok) {
+                    said.lock().unwrap().push(line);
+                }
+            });
+        }
+        Running { stage: self, started, said }
+    }
+
+    /// `porthole ps -o json`.
+    pub(crate) fn ps(&self) -> Value {
+        let output = self.porthole("ps", &["-o", "json"]);
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        serde_json::from_str(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", output.stdout))
+    }
+
+    /// The first container of the only pod.
+    pub(crate) fn container(&self) -> Value {
+        self.ps()[0]["containers"][0].clone()
+    }
+
+    pub(crate) fn holder(&self) -> Seen {
+        eventually("a holder runs", || self.host.processes().into_iter().find(Seen::is_holder))
+    }
+
+    /// The containers' own processes.
+    pub(crate) fn workers(&self) -> Vec<Seen> {
+        self.host.processes().into_iter().filter(|seen| !seen.is_holder()).collect()
+    }
+
+    /// No process, job, mount, socket or pod directory is left of the play.
+    pub(crate) fn assert_nothing_left(&self) {
+        eventually("no process is left", || self.host.processes().is_empty().then_some(()));
+        for dir in ["pods", "run"] {
+            let left: Vec<_> =
+                fs::read_dir(self.root().join(dir)).unwrap().map(|e| e.unwrap().path()).collect();
+            assert!(left.is_empty(), "left in {dir}: {left:?}");
+        }
+        if let Host::Twin { dir } = &self.host {
+            let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+            assert!(!mounts.contains(dir.to_str().unwrap()), "{mounts}");
+            assert_eq!(self.jobs(), Vec::<PathBuf>::new());
+        }
+    }
+
+    /// The control groups of this root.
+    pub(crate) fn jobs(&self) -> Vec<PathBuf> {
+        let layout = runtime::layout::Layout::new(&self.root());
+        let parent = layout.job(Default::default(), "x").parent;
+        let trees = fs::read_dir("/sys/fs/cgroup").unwrap().map(|entry| entry.unwrap().path());
+        trees.map(|tree| tree.join(&parent)).filter(|group| group.exists()).collect()
+    }
+}
+
+fn text_of(stream: &mut dyn Read) -> String {
+    let mut bytes = Vec::new();
+    // A stream that breaks ends; what was said stays.
+    drop(stream.read_to_end(&mut bytes));
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+// === impl Running ===
+
+impl Running<'_> {
+    pub(crate) fn said(&self) -> Vec<String> {
+        self.said.lock().unwrap().clone()
+    }
+
+    /// Waits for a line with these words; the line.
+    pub(crate) fn wait_for(&self, words: &str) -> String {
+        let find = || self.said().into_iter().find(|line| line.contains(words));
+        let deadline = std::time::Instant::now() + super::PATIENCE;
+        loop {
+            if let Some(line) = find() {
+                return line;
+            }
+            assert!(std::time::Instant::now() < deadline, "never said {words:?}, but: {:#?}", self.said());
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+
+    /// kill -9, from outside.
+    pub(crate) fn kill(mut self) {
+        self.started.kill();
+    }
+
+    /// Ctrl-C.
+    pub(crate) fn interrupt(&self) {
+        match &self.stage.host {
+            Host::Twin { .. } => {
+                let Started::Twin(child) = &self.started else { unreachable!("a twin's stage") };
+                let sent =
+                    std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+                assert!(sent.unwrap().success());
+            }
+            Host::Wine { wine } => {
+                // The agent's process id in Windows' own numbers.
+                let pid = fs::read_to_string(self.stage.root().join("lock.pid")).unwrap();
+                let (_, fixture) = self.stage.host.programs();
+                let sent = wine.run(&fixture, ["interrupt", pid.trim()], super::PATIENCE).unwrap();
+                assert_eq!(sent.code, 0, "{sent:?}");
+            }
+        }
+    }
+
+    pub(crate) fn wait(mut self) -> (i32, Vec<String>) {
+        let code = self.started.wait();
+        (code, self.said())
+    }
+}

@@ -1,0 +1,119 @@
+//! What must be the same on every host: each play is a test on the twin and one under Wine.
+
+use super::{Stage, eventually};
+
+/// A pod starts, what it writes can be read, Ctrl-C stops it with its grace, nothing is left (HP-07).
+pub(crate) fn a_pod_starts_logs_and_stops(stage: &Stage) {
+    let up = stage.up(&stage.pod("web", &["graceful", "went well"]), &[]);
+    up.wait_for("default/web/main started, process");
+    up.wait_for("default/web/main | ready");
+    assert_eq!(stage.container()["state"], "Running");
+    let logs = stage.porthole("logs", &["web"]);
+    assert_eq!((logs.code, logs.stdout.trim_end()), (0, "ready"));
+    assert_eq!(stage.workers().len(), 1, "{:?}", stage.host.processes());
+    up.interrupt();
+    let (code, said) = up.wait();
+    assert_eq!(code, 0, "{said:#?}");
+    assert!(said.iter().any(|line| line.contains("| went well")), "{said:#?}");
+    assert!(said.iter().any(|line| line.contains("ended with code 0")), "{said:#?}");
+    stage.assert_nothing_left();
+}
+
+/// `--once` runs to the end and takes the first code that is not zero along.
+pub(crate) fn once_exits_with_the_containers_code(stage: &Stage) {
+    let (code, said) = stage.up(&stage.pod("job", &["exit", "7"]), &["--once"]).wait();
+    assert_eq!(code, 7, "{said:#?}");
+    let (code, said) = stage.up(&stage.pod("fine", &["print", "done"]), &["--once"]).wait();
+    assert_eq!(code, 0, "{said:#?}");
+    assert!(said.iter().any(|line| line.contains("| done")), "{said:#?}");
+    stage.assert_nothing_left();
+}
+
+/// kill -9 of the agent: the container runs and logs on, `ps` sees it, a second `up` takes it up again.
+pub(crate) fn a_killed_agent_loses_nothing(stage: &Stage) {
+    let file = stage.pod("web", &["lines", "0", "50"]);
+    let up = stage.up(&file, &[]);
+    up.wait_for("| line 3");
+    let before = stage.workers();
+    up.kill();
+    let lines = || stage.porthole("logs", &["web"]).stdout.lines().count();
+    let then = lines();
+    eventually("it logs on without an agent", || (lines() > then + 5).then_some(()));
+    assert_eq!((stage.workers(), stage.container()["state"].as_str()), (before.clone(), Some("Running")));
+    let up = stage.up(&file, &[]);
+    let line = up.wait_for("taken up again");
+    assert!(line.contains("was running"), "{line}");
+    assert_eq!(stage.workers(), before, "it was started again instead of adopted");
+    up.interrupt();
+    let (code, said) = up.wait();
+    assert_eq!(code, 0, "{said:#?}");
+    stage.assert_nothing_left();
+}
+
+/// kill -9 of the holder: its containers end at once, all generations, and `ps` says why. With an agent …
+pub(crate) fn a_killed_holder_takes_its_containers_along(stage: &Stage) {
+    let up = stage.up(&stage.pod_with("web", &["generations", "3"], "  restartPolicy: Never\n"), &[]);
+    up.wait_for("generation 3");
+    assert_eq!(stage.workers().len(), 3, "{:?}", stage.host.processes());
+    stage.holder().kill();
+    eventually("the containers end", || stage.workers().is_empty().then_some(()));
+    let line = up.wait_for("ended with code 137");
+    assert!(line.contains("(HolderDied): its holder ended first"), "{line}");
+    let (code, said) = up.wait();
+    assert_eq!(code, 0, "{said:#?}");
+    stage.assert_nothing_left();
+}
+
+/// … and without one: `ps` finds out by itself, and the next `up` starts the container again.
+pub(crate) fn a_killed_holder_is_noticed_without_an_agent(stage: &Stage) {
+    let file = stage.pod("web", &["lines", "0", "50"]);
+    let up = stage.up(&file, &[]);
+    up.wait_for("| line 3");
+    up.kill();
+    stage.holder().kill();
+    eventually("the container ends", || stage.workers().is_empty().then_some(()));
+    let container = stage.container();
+    assert_eq!((&container["state"], &container["reason"]), (&"Exited".into(), &"HolderDied".into()));
+    let table = stage.porthole("ps", &[]).stdout;
+    assert!(table.contains("HolderDied: its holder ended first"), "{table}");
+    let up = stage.up(&file, &[]);
+    up.wait_for("started again (1)");
+    up.interrupt();
+    let (code, said) = up.wait();
+    assert_eq!(code, 0, "{said:#?}");
+    stage.assert_nothing_left();
+}
+
+/// A job of three generations is killed as one, with the exit code, when the grace period ends (HP-07).
+pub(crate) fn three_generations_end_as_one(stage: &Stage) {
+    let file = stage.pod("web", &["generations", "3"]);
+    let text = std::fs::read_to_string(&file).unwrap();
+    // Stubborn: the first generation does not react to a stop, so the grace period runs out.
+    std::fs::write(&file, text.replace("PeriodSeconds: 20", "PeriodSeconds: 0")).unwrap();
+    let up = stage.up(&file, &[]);
+    up.wait_for("generation 3");
+    assert_eq!(stage.workers().len(), 3, "{:?}", stage.host.processes());
+    up.interrupt();
+    let (code, said) = up.wait();
+    assert_eq!(code, 0, "{said:#?}");
+    assert!(said.iter().any(|line| line.contains("ended with code 137")), "{said:#?}");
+    stage.assert_nothing_left();
+}
+
+/// The report is whole and the account is in it (HP-30).
+pub(crate) fn doctor_reports(stage: &Stage, os: &str) -> serde_json::Value {
+    let output = stage.run(&["doctor".into(), "-o".into(), "json".into()]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let report: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(report["host"]["os"], os);
+    assert_eq!(report["hostProcess"]["supported"], true, "{report:#}");
+    assert!(!report["host"]["account"]["name"].as_str().unwrap().is_empty());
+    let capabilities = report["capabilities"].as_array().unwrap();
+    assert!(capabilities.len() >= 5, "{report:#}");
+    for capability in capabilities {
+        assert!(!capability["without"].as_str().unwrap().is_empty(), "{capability}");
+    }
+    let table = stage.run(&["doctor".into()]);
+    assert!(table.stdout.contains("account: "), "{}", table.stdout);
+    report
+}

@@ -1,0 +1,174 @@
+//! `porthole up`, `ps`, `logs` and `doctor` on this host: real processes, real jobs.
+
+mod stage;
+
+use stage::{Stage, eventually, plays};
+
+// proves: HP-07 twin
+#[test]
+fn a_pod_starts_logs_and_stops() {
+    plays::a_pod_starts_logs_and_stops(&Stage::twin());
+}
+
+#[test]
+fn once_exits_with_the_containers_code() {
+    plays::once_exits_with_the_containers_code(&Stage::twin());
+}
+
+#[test]
+fn a_killed_agent_loses_nothing() {
+    plays::a_killed_agent_loses_nothing(&Stage::twin());
+}
+
+#[test]
+fn a_killed_holder_takes_its_containers_along() {
+    plays::a_killed_holder_takes_its_containers_along(&Stage::twin());
+}
+
+#[test]
+fn a_killed_holder_is_noticed_without_an_agent() {
+    plays::a_killed_holder_is_noticed_without_an_agent(&Stage::twin());
+}
+
+// proves: HP-07 twin
+#[test]
+fn three_generations_end_as_one() {
+    plays::three_generations_end_as_one(&Stage::twin());
+}
+
+// proves: HP-30 twin
+#[test]
+fn doctor_reports() {
+    let report = plays::doctor_reports(&Stage::twin(), "linux");
+    assert_eq!(report["twin"], true);
+}
+
+#[test]
+fn a_changed_file_replaces_the_pod_that_runs() {
+    let stage = Stage::twin();
+    let up = stage.up(&stage.pod("web", &["lines", "0", "50"]), &[]);
+    up.wait_for("| line 1");
+    up.kill();
+    let before = stage.workers();
+    let up = stage.up(&stage.pod("web", &["graceful", "bye"]), &[]);
+    up.wait_for("default/web has changed");
+    up.wait_for("| ready");
+    assert!(stage.workers().iter().all(|seen| !before.contains(seen)));
+    up.interrupt();
+    assert_eq!(up.wait().0, 0);
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn a_container_that_ends_is_started_again_and_the_one_before_can_be_read() {
+    let stage = Stage::twin();
+    let up = stage.up(&stage.pod("web", &["exit", "3"]), &[]);
+    up.wait_for("started again (1)");
+    up.wait_for("starts again in 10 s");
+    let seen = stage.container();
+    assert_eq!((&seen["restarts"], &seen["reason"]), (&1.into(), &"CrashLoopBackOff".into()));
+    assert_eq!(stage.porthole("logs", &["--previous", "web"]).code, 0);
+    up.interrupt();
+    let (code, said) = up.wait();
+    assert_eq!(code, 0, "{said:#?}");
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn init_containers_come_first_and_a_failing_one_keeps_the_rest_back() {
+    let stage = Stage::twin();
+    let init = |code: &str| {
+        format!(
+            "  restartPolicy: Never\n  initContainers:\n  - {{name: first, image: \"dir:app\", command: [./fixture, exit, \"{code}\"]}}\n"
+        )
+    };
+    let (code, said) =
+        stage.up(&stage.pod_with("good", &["print", "main ran"], &init("0")), &["--once"]).wait();
+    let place = |words: &str| said.iter().position(|line| line.contains(words));
+    assert_eq!(code, 0, "{said:#?}");
+    assert!(place("good/first ended") < place("good/main started"), "{said:#?}");
+    let (code, said) =
+        stage.up(&stage.pod_with("bad", &["print", "main ran"], &init("4")), &["--once"]).wait();
+    assert_eq!(code, 4, "{said:#?}");
+    assert!(!said.iter().any(|line| line.contains("main ran")), "{said:#?}");
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn what_a_container_writes_stays_out_of_its_image() {
+    let stage = Stage::twin();
+    let (code, said) = stage.up(&stage.pod("w", &["write", "new-file", "text"]), &["--once"]).wait();
+    assert_eq!(code, 0, "{said:#?}");
+    assert!(!stage.dir().join("app/new-file").exists());
+}
+
+#[test]
+fn a_program_that_is_not_there_is_a_start_error() {
+    let stage = Stage::twin();
+    let file = stage.pod("web", &[]);
+    let text = std::fs::read_to_string(&file).unwrap().replace("./fixture", "./missing");
+    std::fs::write(&file, text).unwrap();
+    let (code, said) = stage.up(&file, &["--once"]).wait();
+    assert_eq!(code, 128, "{said:#?}");
+    assert!(said.iter().any(|line| line.contains("(StartError): \"./missing\" was not found")), "{said:#?}");
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn a_second_interrupt_does_not_wait_for_the_grace_period() {
+    let stage = Stage::twin();
+    let up = stage.up(&stage.pod("web", &["stubborn"]), &[]);
+    up.wait_for("started");
+    eventually("it runs", || (stage.workers().len() == 1).then_some(()));
+    up.interrupt();
+    up.wait_for("once more to stop at once");
+    eventually("it was asked", || (stage.container()["state"] == "Stopping").then_some(()));
+    up.interrupt();
+    let begun = std::time::Instant::now();
+    assert_eq!(up.wait().0, 0);
+    assert!(begun.elapsed().as_secs() < 15, "it waited for the grace period of 20 s");
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn the_same_root_is_not_used_twice() {
+    let stage = Stage::twin();
+    let file = stage.pod("web", &["graceful", "x"]);
+    let up = stage.up(&file, &[]);
+    up.wait_for("| ready");
+    let (code, said) = stage.up(&file, &[]).wait();
+    assert_eq!(code, 3, "{said:#?}");
+    assert!(said.iter().any(|line| line.contains("in use by another porthole, process")), "{said:#?}");
+    up.interrupt();
+    assert_eq!(up.wait().0, 0);
+}
+
+// proves: HP-04 twin
+#[test]
+fn a_pod_that_breaks_the_rules_starts_nothing() {
+    let stage = Stage::twin();
+    let file = stage.pod("web", &["print", "ran"]);
+    let text = std::fs::read_to_string(&file).unwrap().replace("hostNetwork: true", "hostNetwork: false");
+    std::fs::write(&file, text).unwrap();
+    let (code, said) = stage.up(&file, &[]).wait();
+    assert_eq!(code, 1, "{said:#?}");
+    assert!(
+        said.iter().any(|line| line.contains("pod web: spec.hostNetwork: FieldValueInvalid")),
+        "{said:#?}"
+    );
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn bad_input_is_named() {
+    let stage = Stage::twin();
+    for (text, code, words) in
+        [("kind: [", 2, "bad.yaml"), ("kind: Service\napiVersion: v1\n", 2, "found kind \"Service\"")]
+    {
+        let (found, said) = stage.up(&stage.file("bad.yaml", text), &[]).wait();
+        assert_eq!(found, code, "{said:#?}");
+        assert!(said.iter().any(|line| line.contains(words)), "{said:#?}");
+    }
+    let logs = stage.porthole("logs", &["nobody"]);
+    assert_eq!((logs.code, logs.stderr.trim()), (1, "porthole: no pod default/nobody; there is none"));
+}

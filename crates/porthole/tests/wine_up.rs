@@ -1,0 +1,51 @@
+//! porthole.exe itself, under Wine: the same plays as on the twin, seen from outside Wine.
+
+mod stage;
+
+use stage::{Stage, plays};
+
+// proves: HP-07 wine
+#[test]
+fn a_pod_starts_logs_and_stops() {
+    plays::a_pod_starts_logs_and_stops(&Stage::wine());
+}
+
+#[test]
+fn once_exits_with_the_containers_code() {
+    plays::once_exits_with_the_containers_code(&Stage::wine());
+}
+
+#[test]
+fn a_killed_agent_loses_nothing() {
+    plays::a_killed_agent_loses_nothing(&Stage::wine());
+}
+
+#[test]
+fn a_killed_holder_takes_its_containers_along() {
+    plays::a_killed_holder_takes_its_containers_along(&Stage::wine());
+}
+
+#[test]
+fn a_killed_holder_is_noticed_without_an_agent() {
+    plays::a_killed_holder_is_noticed_without_an_agent(&Stage::wine());
+}
+
+// proves: HP-07 wine
+#[test]
+fn three_generations_end_as_one() {
+    plays::three_generations_end_as_one(&Stage::wine());
+}
+
+// proves: HP-30 wine
+#[test]
+fn doctor_reports() {
+    let report = plays::doctor_reports(&Stage::wine(), "windows");
+    assert_eq!(report["twin"], false);
+    assert!(report["host"]["emulator"].as_str().is_some_and(|name| name.starts_with("wine")), "{report:#}");
+    let found = |id: &str| {
+        let all = report["capabilities"].as_array().unwrap();
+        all.iter().find(|c| c["id"] == id).unwrap_or_else(|| panic!("no {id}: {report:#}"))["found"].clone()
+    };
+    // Seen of Wine 10: jobs are there, the bind filter is not.
+    assert_eq!((found("job-objects"), found("bind-filter")), (true.into(), false.into()));
+}
