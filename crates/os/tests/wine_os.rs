@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use testbed::tools::{cargo, progress, windows};
-use testbed::wine::{Running, Wine};
+use testbed::wine::{Process, Running, Wine};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -63,9 +63,11 @@ fn the_tests_of_the_shelf_pass_as_windows_programs() {
 
 /// `fixture hold`: a holder in small, and what it says.
 struct Keeper {
-    running: Running,
+    _running: Running,
     stdin: ChildStdin,
     said: Lines<BufReader<ChildStdout>>,
+    /// Said before it was asked for: output and news come from different threads.
+    early: Vec<String>,
 }
 
 impl Keeper {
@@ -77,16 +79,22 @@ impl Keeper {
         let mut running = command.spawn().expect("started");
         let stdin = running.stdin.take().expect("a pipe");
         let said = BufReader::new(running.stdout.take().expect("a pipe")).lines();
-        Self { running, stdin, said }
+        Self { _running: running, stdin, said, early: Vec::new() }
     }
 
     fn expect(&mut self, start: &str) -> String {
-        for line in self.said.by_ref() {
-            if let Some(rest) = line.expect("text").trim_end().strip_prefix(start) {
-                return rest.trim().to_owned();
-            }
+        let rest = |line: &String| line.strip_prefix(start).map(|rest| rest.trim().to_owned());
+        if let Some(at) = self.early.iter().position(|line| line.starts_with(start)) {
+            return rest(&self.early.remove(at)).expect("found above");
         }
-        panic!("the keeper ended without saying {start:?}")
+        for line in self.said.by_ref() {
+            let line = line.expect("text");
+            if let Some(rest) = rest(&line) {
+                return rest;
+            }
+            self.early.push(line);
+        }
+        panic!("the keeper ended without saying {start:?}, but {:?}", self.early)
     }
 }
 
@@ -116,7 +124,8 @@ fn a_killed_keeper_takes_all_generations_along() {
     let mut keeper = Keeper::start(&wine, &["generations", "3"]);
     keeper.expect("out generation 3 pid");
     assert_eq!(alive(&wine), 4, "the keeper and three generations");
-    keeper.running.kill().expect("killed");
+    let holds = |process: &Process| process.command_line.iter().any(|word| word == "hold");
+    wine.programs().expect("a list").into_iter().find(holds).expect("the keeper").kill().expect("killed");
     eventually("nothing is left", || alive(&wine) == 0);
 }
 

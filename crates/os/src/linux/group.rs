@@ -45,16 +45,18 @@ impl Group {
 
     /// The parent is shared and comes and goes with its jobs, so it may vanish between our two calls.
     fn make(&self, dir: &Path) -> io::Result<()> {
-        let mut tries = 3;
+        let parent = dir.parent().ok_or(io::ErrorKind::InvalidInput)?;
+        let deadline = Instant::now() + LEAVE;
         loop {
-            if let Some(parent) = dir.parent() {
-                std::fs::create_dir_all(parent)?;
+            match std::fs::create_dir(parent) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                _ => {}
             }
             if let Self::V2(dir) = self {
                 dir.delegate();
             }
             match std::fs::create_dir(dir) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound && tries > 0 => tries -= 1,
+                Err(error) if error.kind() == io::ErrorKind::NotFound && Instant::now() < deadline => {}
                 other => return other,
             }
         }

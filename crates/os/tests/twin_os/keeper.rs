@@ -17,6 +17,8 @@ pub(crate) struct Keeper {
     process: Child,
     stdin: ChildStdin,
     said: Lines<BufReader<ChildStdout>>,
+    /// Said before it was asked for: output and news come from different threads.
+    early: Vec<String>,
 }
 
 impl Keeper {
@@ -26,21 +28,27 @@ impl Keeper {
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let stdin = process.stdin.take().unwrap();
         let said = BufReader::new(process.stdout.take().unwrap()).lines();
-        Self { name: name.clone(), process, stdin, said }
+        Self { name: name.clone(), process, stdin, said, early: Vec::new() }
     }
 
     pub(crate) fn tell(&mut self, command: &str) {
         writeln!(self.stdin, "{command}").unwrap();
     }
 
-    /// The rest of the next line that begins so.
+    /// The rest of the first line that begins so and was not asked for yet.
     pub(crate) fn expect(&mut self, start: &str) -> String {
-        for line in self.said.by_ref() {
-            if let Some(rest) = line.unwrap().strip_prefix(start) {
-                return rest.trim().to_owned();
-            }
+        let rest = |line: &String| line.strip_prefix(start).map(|rest| rest.trim().to_owned());
+        if let Some(at) = self.early.iter().position(|line| line.starts_with(start)) {
+            return rest(&self.early.remove(at)).unwrap();
         }
-        panic!("the keeper ended without saying {start:?}")
+        for line in self.said.by_ref() {
+            let line = line.unwrap();
+            if let Some(rest) = rest(&line) {
+                return rest;
+            }
+            self.early.push(line);
+        }
+        panic!("the keeper ended without saying {start:?}, but {:?}", self.early)
     }
 }
 
