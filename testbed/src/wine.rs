@@ -112,7 +112,7 @@ impl WineBuilder {
         let windows = SharedWindows { prefix: &prefix, template: &template };
         // From here on the room's shell removes the directory: also when this process is killed.
         let room = Room::open(&installed::ensure()?, &dir.keep(), Some(windows), &binds)?;
-        let env = [self.env, vec![("WINEDLLOVERRIDES".into(), overrides(&self.dlls)?)]].concat();
+        let env = [vec![("WINEDLLOVERRIDES".into(), overrides(&self.dlls)?)], self.env].concat();
         let wine = Wine { room, prefix, binds, env, served: Mutex::new(false) };
         wine.install(&self.dlls)?;
         wine.import(&self.registry)?;

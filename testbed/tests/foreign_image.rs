@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use testbed::image::{Image, ImageBuilder, Layer, busybox, pause, windows_program};
+use testbed::image::{Image, ImageBuilder, Layer, agnhost, busybox, pause, windows_program};
 use testbed::tools::{debian, progress};
 
 fn skopeo(args: &[&str]) -> String {
@@ -83,21 +83,31 @@ fn the_same_files_give_the_same_bytes_in_any_directory() {
     assert_ne!(digest(sample()), digest(sample().env("MORE", "1")));
 }
 
+/// Unpacks all layers of an image with tar and runs a program in there.
+fn run_inside(image: &ImageBuilder, words: &[&str]) -> String {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (layout, root) = (dir.path().join("layout"), dir.path().join("root"));
+    image.write_oci_dir(&layout).expect("written");
+    std::fs::create_dir(&root).expect("made");
+    let layers = inspect(&format!("oci:{}", layout.display()), &[])["Layers"].clone();
+    for layer in layers.as_array().expect("a list") {
+        let blob = layout.join("blobs").join(layer.as_str().expect("a digest").replace(':', "/"));
+        progress::run(Command::new("tar").arg("-xzf").arg(blob).arg("-C").arg(&root)).expect("unpacked");
+    }
+    progress::text_of(Command::new("chroot").arg(&root).args(words)).expect("runs")
+}
+
 #[test]
 fn busybox_has_a_shell_that_runs() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let path = dir.path().join("image.tar");
-    busybox().expect("made").write_oci_archive(&path).expect("written");
-    let layers = inspect(&format!("oci-archive:{}", path.display()), &[])["Layers"].clone();
-    let layer = layers[0].as_str().expect("a digest").replace(':', "/");
-    let root = dir.path().join("root");
-    let script = "mkdir \"$2\" && tar -xOf \"$1\" blobs/\"$3\" | tar -xzf - -C \"$2\"";
-    let mut unpack = Command::new("sh");
-    unpack.args(["-c", script, "sh"]).args([&path, &root]).arg(layer);
-    progress::run(&mut unpack).expect("unpacked");
-    let mut shell = Command::new("chroot");
-    shell.arg(&root).args(["/bin/sh", "-c", "echo hello | sed s/h/j/; stat -c %a /tmp"]);
-    assert_eq!(progress::text_of(&mut shell).expect("runs"), "jello\n1777");
+    let script = "echo hello | sed s/h/j/; stat -c %a /tmp";
+    assert_eq!(run_inside(&busybox().expect("made"), &["/bin/sh", "-c", script]), "jello\n1777");
+}
+
+#[test]
+fn agnhost_runs_and_has_a_shell() {
+    let image = agnhost().expect("made");
+    let help = run_inside(&image, &["/bin/sh", "-c", "/agnhost --help | cat"]);
+    assert!(help.contains("netexec") && help.contains("pause"), "{help}");
 }
 
 #[test]

@@ -22,13 +22,13 @@ const PREFIX: &str = "wine/prefix-1";
 /// # anyhow::Ok(())
 /// ```
 pub fn ensure() -> Result<PathBuf> {
-    Entry::new(CHROOT, "make the Wine chroot (Debian trixie)").provide(bootstrap)
+    Entry::new(CHROOT, "Wine 10 in a chroot of Debian trixie").provide(bootstrap)
 }
 
 /// A prefix that has been booted once and never used: what each [`crate::wine::Wine`] starts from.
 pub fn ensure_prefix() -> Result<PathBuf> {
     let chroot = ensure()?;
-    Entry::new(PREFIX, "boot a fresh Wine prefix").provide(|dir| boot(&chroot, dir))
+    Entry::new(PREFIX, "fresh Wine prefix").provide(|dir| boot(&chroot, dir))
 }
 
 fn bootstrap(dir: &Path) -> Result<()> {

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use super::processes;
+
 const SCRIPT: &str = include_str!("room.sh");
 /// Outlives the room: `$0` is the room's directory, the rest is the command that makes the room.
 const KEEPER: &str = r#"unshare --mount --pid --fork "$@"; rm -rf --one-file-system -- "$0""#;
@@ -100,7 +102,8 @@ impl Room {
         for entry in std::fs::read_dir("/proc").context("read /proc")? {
             let name = entry.context("read /proc")?.file_name();
             let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
-            if pid != self.pid && namespace_of(pid).as_ref() == Some(&self.namespace) {
+            let lives = pid != self.pid && processes::stat(pid).is_some_and(|stat| stat.state != 'Z');
+            if lives && namespace_of(pid).as_ref() == Some(&self.namespace) {
                 pids.push(pid);
             }
         }
@@ -133,7 +136,6 @@ impl Drop for Room {
     }
 }
 
-/// None for a process that has ended: the link of a zombie cannot be read.
 fn namespace_of(pid: u32) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/{pid}/ns/pid")).ok()
 }
