@@ -5,6 +5,5 @@ use std::process::exit;
 fn main() {
     let code = porthole::cli::run(std::env::args_os());
     // A container's exit code may need 32 bits on Windows; `ExitCode` has eight.
-    #[expect(clippy::exit, reason = "main is the one place where the program may end")]
     exit(code);
 }

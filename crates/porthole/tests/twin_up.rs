@@ -1,5 +1,6 @@
 //! `porthole up`, `ps`, `logs` and `doctor` on this host: real processes, real jobs.
 
+#[expect(dead_code, reason = "each kind of stage is used by its own tests")]
 mod stage;
 
 use stage::{Stage, eventually, plays};

@@ -1,5 +1,6 @@
 //! porthole.exe itself, under Wine: the same plays as on the twin, seen from outside Wine.
 
+#[expect(dead_code, reason = "each kind of stage is used by its own tests")]
 mod stage;
 
 use stage::{Stage, plays};

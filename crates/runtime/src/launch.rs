@@ -172,7 +172,7 @@ fn command(container: &Container, image: &Image, env: &Environment) -> Result<Ve
     let pod: Vec<&str> = container.env.iter().flatten().map(|variable| variable.name.as_str()).collect();
     // As a kubelet: only the pod's own variables are known to $(NAME), and only in the pod's own words.
     let known = |name: &str| pod.contains(&name).then(|| env.get(name)).flatten();
-    let from_image = words.command.is_empty().then_some(words.entrypoint.len()).unwrap_or_default();
+    let from_image = if words.command.is_empty() { words.entrypoint.len() } else { 0 };
     let words = words.resolve()?;
     Ok(words
         .into_iter()

@@ -6,8 +6,7 @@ mod host;
 mod play;
 pub(crate) mod plays;
 
-pub(crate) use host::Host;
-pub(crate) use play::{Running, Stage};
+pub(crate) use play::Stage;
 
 use std::time::{Duration, Instant};
 

@@ -1,0 +1,353 @@
+//! A holder at work: the real program and the server in it, with real processes, over its real socket.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use holder::client::{Client, ClientError};
+use holder::exit::{ExitReason, ExitRecord};
+use holder::protocol::{Launch, Refusal};
+use holder::server::Server;
+use os::channel::{Endpoint, Listener};
+use os::job::{JobLimits, JobName};
+
+/// A server of its own in this process; ended by `leave` or by idleness.
+struct World {
+    dir: tempfile::TempDir,
+    endpoint: Endpoint,
+    server: Option<JoinHandle<std::io::Result<()>>>,
+    job_parent: String,
+}
+
+static WORLDS: AtomicU32 = AtomicU32::new(0);
+
+impl World {
+    fn new(idle: Duration) -> World {
+        let mut world = World::without_server();
+        let listener = Listener::bind(&world.endpoint).unwrap();
+        world.server = Some(std::thread::spawn(move || Server::new(idle).serve(listener)));
+        world
+    }
+
+    fn without_server() -> World {
+        let dir = tempfile::tempdir().unwrap();
+        let endpoint = os::channel::endpoint(dir.path(), "hold");
+        let number = WORLDS.fetch_add(1, Ordering::Relaxed);
+        let job_parent = format!("porthole-holder-test-{}-{number}", std::process::id());
+        World { dir, endpoint, server: None, job_parent }
+    }
+
+    fn lasting() -> World {
+        World::new(Duration::from_secs(60))
+    }
+
+    fn client(&self) -> Client {
+        Client::connect(&self.endpoint).unwrap()
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn shell(&self, id: &str, script: &str) -> Launch {
+        Launch {
+            id: id.into(),
+            job: JobName { parent: self.job_parent.clone(), id: id.into() },
+            program: "/bin/sh".into(),
+            argv: vec!["sh".into(), "-c".into(), script.into()],
+            command_line: String::new(),
+            env: vec![("PATH".into(), "/usr/bin:/bin".into()), ("SECRET".into(), "hush".into())],
+            cwd: "/".into(),
+            overlay: None,
+            limits: JobLimits::default(),
+            log: self.path(&format!("{id}.log")),
+            exit: self.path(&format!("{id}.exit.json")),
+        }
+    }
+
+    fn log(&self, id: &str) -> String {
+        std::fs::read_to_string(self.path(&format!("{id}.log"))).unwrap_or_default()
+    }
+
+    fn record(&self, id: &str) -> Option<ExitRecord> {
+        ExitRecord::read(&self.path(&format!("{id}.exit.json"))).unwrap()
+    }
+
+    fn join(mut self) {
+        self.server.take().unwrap().join().unwrap().unwrap();
+    }
+}
+
+fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !condition() {
+        assert!(Instant::now() < deadline, "not in time: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn refusal(result: Result<impl std::fmt::Debug, ClientError>) -> Refusal {
+    match result {
+        Err(ClientError::Refused { why, .. }) => why,
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+fn is_alive(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}
+
+// proves: HP-07 twin
+#[test]
+fn a_container_runs_logs_and_leaves_a_record() {
+    let world = World::lasting();
+    let mut client = world.client();
+    client.start(world.shell("a", "echo out; echo err >&2; exit 7")).unwrap();
+    let record = client.wait("a").unwrap();
+    assert_eq!((record.code, record.reason, record.message.as_deref()), (7, ExitReason::Error, None));
+    assert!(record.started <= record.finished);
+    assert_eq!(world.record("a"), Some(record.clone()));
+    let log = world.log("a");
+    assert!(log.contains(" stdout F out\n") && log.contains(" stderr F err\n"), "{log}");
+    // Asked again, after the end: the same answer at once.
+    assert_eq!(client.wait("a").unwrap(), record);
+    let held = client.list().unwrap().remove(0);
+    assert_eq!((held.id.as_str(), held.stopping, held.exit), ("a", false, Some(record)));
+    client.leave().unwrap();
+    drop(client);
+    world.join();
+}
+
+#[test]
+fn a_stop_gives_init_its_time_and_no_more() {
+    let world = World::lasting();
+    let mut client = world.client();
+    client
+        .start(world.shell("polite", "trap 'echo bye; exit 0' TERM; echo on; while :; do sleep 0.05; done"))
+        .unwrap();
+    client.start(world.shell("deaf", "trap '' TERM; echo on; while :; do sleep 0.05; done")).unwrap();
+    eventually("both run", || ["polite", "deaf"].iter().all(|id| world.log(id).contains("F on")));
+    client.stop("polite", Duration::from_secs(20)).unwrap();
+    let record = client.wait("polite").unwrap();
+    assert_eq!((record.code, record.message), (0, None));
+    assert!(world.log("polite").contains("F bye"));
+
+    let begun = Instant::now();
+    client.stop("deaf", Duration::from_millis(300)).unwrap();
+    assert!(client.list().unwrap().iter().any(|held| held.id == "deaf" && held.stopping));
+    let record = client.wait("deaf").unwrap();
+    assert!(begun.elapsed() >= Duration::from_millis(300), "{:?}", begun.elapsed());
+    assert_eq!((record.code, record.signal), (137, Some(9)));
+    assert!(record.message.as_deref().is_some_and(|m| m.starts_with("killed after a grace period of 0.3 s")));
+}
+
+#[test]
+fn a_second_stop_can_shorten_the_wait_but_not_lengthen_it() {
+    let world = World::lasting();
+    let mut client = world.client();
+    client.start(world.shell("deaf", "trap '' TERM; echo on; while :; do sleep 0.05; done")).unwrap();
+    eventually("it runs", || world.log("deaf").contains("F on"));
+    client.stop("deaf", Duration::from_secs(600)).unwrap();
+    client.stop("deaf", Duration::from_millis(10)).unwrap();
+    client.stop("deaf", Duration::from_secs(600)).unwrap();
+    assert_eq!(client.wait("deaf").unwrap().code, 137);
+    assert_eq!(refusal(client.stop("deaf", Duration::ZERO)), Refusal::State);
+}
+
+// proves: HP-07 twin
+#[test]
+fn what_init_leaves_behind_is_ended_before_the_exit_is_told() {
+    let world = World::lasting();
+    let mut client = world.client();
+    let script = "sh -c 'trap \"\" TERM HUP; echo $$; exec sleep 600' & sleep 0.3; exit 5";
+    client.start(world.shell("a", script)).unwrap();
+    let record = client.wait("a").unwrap();
+    assert_eq!((record.code, record.message.as_deref()), (5, None));
+    let log = world.log("a");
+    let orphan: u32 = log.trim().rsplit(' ').next().unwrap().parse().unwrap();
+    assert!(!is_alive(orphan), "{orphan} outlived its container");
+}
+
+#[test]
+fn a_start_that_fails_says_why_and_leaves_nothing() {
+    let world = World::lasting();
+    let mut client = world.client();
+    let missing = Launch { program: "/not/there".into(), ..world.shell("a", "") };
+    match client.start(missing) {
+        Err(ClientError::Refused { why: Refusal::Start, message }) => {
+            assert!(message.contains("/not/there") && message.contains("No such file"), "{message}");
+        }
+        other => panic!("{other:?}"),
+    }
+    let no_log = Launch { log: "/not/there/log".into(), ..world.shell("a", "") };
+    assert_eq!(refusal(client.start(no_log)), Refusal::System);
+    assert_eq!(client.list().unwrap(), []);
+    // The name is free again.
+    client.start(world.shell("a", "exit 0")).unwrap();
+    assert_eq!(client.wait("a").unwrap().code, 0);
+}
+
+#[test]
+fn ids_are_taken_unknown_and_free_again() {
+    let world = World::lasting();
+    let mut client = world.client();
+    client.start(world.shell("a", "sleep 600")).unwrap();
+    assert_eq!(refusal(client.start(world.shell("a", "exit 0"))), Refusal::Taken);
+    assert_eq!(refusal(client.wait("b")), Refusal::Unknown);
+    assert_eq!(refusal(client.stats("b")), Refusal::Unknown);
+    assert_eq!(refusal(client.stop("b", Duration::ZERO)), Refusal::Unknown);
+    assert_eq!(refusal(client.leave()), Refusal::State);
+    client.stop("a", Duration::ZERO).unwrap();
+    client.wait("a").unwrap();
+    // A start forgets those that ended: they are on disk.
+    client.start(world.shell("b", "sleep 600")).unwrap();
+    assert_eq!(client.list().unwrap().iter().map(|held| held.id.as_str()).collect::<Vec<_>>(), ["b"]);
+    client.stop("b", Duration::ZERO).unwrap();
+    client.wait("b").unwrap();
+}
+
+#[test]
+fn the_counters_of_a_job_count() {
+    let world = World::lasting();
+    let mut client = world.client();
+    client.start(world.shell("a", "sleep 600 & sleep 600")).unwrap();
+    eventually("three processes", || client.stats("a").unwrap().processes == 3);
+    client.stop("a", Duration::ZERO).unwrap();
+    client.wait("a").unwrap();
+    assert_eq!(refusal(client.stats("a")), Refusal::System);
+}
+
+#[test]
+fn a_waiting_client_does_not_keep_others_waiting() {
+    let world = World::lasting();
+    let mut client = world.client();
+    client.start(world.shell("a", "sleep 600")).unwrap();
+    let mut other = world.client();
+    let waiting = std::thread::spawn(move || other.wait("a").unwrap().code);
+    assert_eq!(client.list().unwrap().len(), 1);
+    client.stop("a", Duration::ZERO).unwrap();
+    assert_eq!(waiting.join().unwrap(), 137);
+}
+
+#[test]
+fn a_holder_with_nothing_to_hold_and_nobody_to_hear_goes() {
+    let world = World::new(Duration::from_millis(200));
+    let client = world.client();
+    // Connected: it stays, however idle. Three times its limit, because an absence has no condition to wait for.
+    std::thread::sleep(Duration::from_millis(600));
+    assert!(!world.server.as_ref().unwrap().is_finished());
+    drop(client);
+    world.join();
+}
+
+#[test]
+fn a_holder_stays_for_a_running_container_and_goes_after_it() {
+    let world = World::new(Duration::from_millis(200));
+    let mut client = world.client();
+    client.start(world.shell("a", "sleep 1.2; exit 3")).unwrap();
+    drop(client);
+    // Three times its limit, as above.
+    std::thread::sleep(Duration::from_millis(700));
+    assert!(!world.server.as_ref().unwrap().is_finished(), "it left its container alone");
+    eventually("the container ends", || world.record("a").is_some());
+    let dir = world.path("a.exit.json");
+    assert!(dir.exists());
+    world.join();
+}
+
+#[test]
+fn garbage_on_the_wire_ends_that_connection_only() {
+    let world = World::lasting();
+    let mut client = world.client();
+    for bytes in [&b"\xff\xff\xff\xff"[..], b"\0\0\0\0", b"\x05\0\0\0\x01{]{]", b"\x02\0\0\0\xee\"\""] {
+        let mut connection = os::channel::Connection::connect(&world.endpoint).unwrap();
+        std::io::Write::write_all(&mut connection, bytes).unwrap();
+        let mut rest = Vec::new();
+        // Closed by the other side: an end or a reset, never an answer.
+        drop(std::io::Read::read_to_end(&mut connection, &mut rest));
+        assert_eq!(rest, b"", "{bytes:?}");
+    }
+    assert_eq!(client.list().unwrap(), []);
+}
+
+/// The program itself, as the agent starts it.
+struct Program {
+    child: Child,
+    world: World,
+}
+
+impl Program {
+    fn start() -> Program {
+        let world = World::without_server();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_porthole-hold"));
+        command
+            .args(["--endpoint", &world.endpoint.to_string()])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit());
+        let mut child = command.spawn().unwrap();
+        let mut said = String::new();
+        let stdout = child.stdout.take().unwrap();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut said).unwrap();
+        assert_eq!(said, "ready\n");
+        Program { child, world }
+    }
+}
+
+#[test]
+fn the_program_holds_and_leaves() {
+    let mut program = Program::start();
+    let mut client = program.world.client();
+    assert_eq!(client.pid, program.child.id());
+    client.start(program.world.shell("a", "exit 0")).unwrap();
+    assert_eq!(client.wait("a").unwrap().reason, ExitReason::Completed);
+    client.leave().unwrap();
+    drop(client);
+    assert_eq!(program.child.wait().unwrap().code(), Some(0));
+}
+
+// proves: HP-07 twin
+#[test]
+fn the_program_killed_takes_init_along() {
+    let mut program = Program::start();
+    let mut client = program.world.client();
+    let pid = client.start(program.world.shell("a", "exec sleep 600")).unwrap();
+    assert!(is_alive(pid));
+    program.child.kill().unwrap();
+    program.child.wait().unwrap();
+    eventually("init ends", || !is_alive(pid));
+    assert!(client.list().unwrap_err().is_absent());
+    assert!(program.world.record("a").is_none());
+    let job = JobName { parent: program.world.job_parent.clone(), id: "a".into() };
+    assert!(os::job::sweep(&job).unwrap(), "the job was still there");
+    assert!(!os::job::sweep(&job).unwrap());
+}
+
+#[test]
+fn the_program_used_wrongly_says_how() {
+    for arguments in [&[][..], &["--endpoint"], &["--end", "x"], &["--endpoint", "x", "y"]] {
+        let output = Command::new(env!("CARGO_BIN_EXE_porthole-hold")).args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("usage: porthole-hold --endpoint"));
+    }
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_porthole-hold")).args(["--endpoint", "/not/there/x"]).output();
+    assert_eq!(output.unwrap().status.code(), Some(3));
+}
+
+#[test]
+fn no_secret_is_written_anywhere() {
+    let world = World::lasting();
+    let mut client = world.client();
+    client.start(world.shell("a", "exit 0")).unwrap();
+    client.wait("a").unwrap();
+    for file in std::fs::read_dir(world.dir.path()).unwrap().map(|entry| entry.unwrap().path()) {
+        assert!(!holds(&file, b"hush"), "{}", file.display());
+    }
+}
+
+fn holds(file: &Path, text: &[u8]) -> bool {
+    std::fs::read(file).is_ok_and(|bytes| bytes.windows(text.len()).any(|window| window == text))
+}
