@@ -15,6 +15,7 @@ use crate::results::{self, Record};
 use crate::tier::Tier;
 
 const LINUX: &str = "x86_64-unknown-linux-gnu";
+const DOC: &str = "doc";
 /// How often a running program is looked at.
 const GLANCE: Duration = Duration::from_millis(20);
 
@@ -79,8 +80,8 @@ impl Gate {
     pub(super) fn doc_tests(&self) -> Result<Vec<Record>> {
         let mut command = cargo::command("test")?;
         command.args(["--workspace", "--doc", "--no-fail-fast", "--"]).args(&self.filter);
-        let run = self.execute(Tier::Unit, "doc", &mut command)?;
-        Ok(program::judge(&self.stamp, Tier::Unit, "workspace", "doc", &run))
+        let run = self.execute(Tier::Unit, DOC, &mut command)?;
+        Ok(program::judge(&self.stamp, Tier::Unit, "workspace", DOC, &run))
     }
 
     pub(super) fn libtest_args(&self, tier: Tier) -> Vec<String> {
@@ -95,7 +96,11 @@ impl Gate {
         let path = |extension| dir.join(format!("{label}.{extension}"));
         let skips = path("skips");
         let _ = fs::remove_file(&skips);
-        command.stdin(Stdio::null()).env("PORTHOLE_SKIPS", &skips);
+        command.stdin(Stdio::null());
+        // Doc tests have no names of their own to skip under.
+        if label != DOC {
+            command.env("PORTHOLE_SKIPS", &skips);
+        }
         command.stdout(File::create(path("out"))?).stderr(File::create(path("err"))?);
         let begun = Instant::now();
         let code = wait(command, tier.needs().limit)?;
