@@ -140,6 +140,19 @@ fn a_stop_request_reaches_the_program() {
     assert_eq!(keeper.expect("ended"), "0 None");
 }
 
+// proves: HP-30 wine
+#[test]
+fn the_machine_says_what_it_is_and_what_it_cannot_do() {
+    let wine = machine();
+    let told = wine.run(&PROGRAMS.fixture, ["host"], PATIENCE).expect("ran").stdout;
+    let expected =
+        ["fact account S-1-", "fact emulator wine 10", "found windows-build 10.0.", "found job-objects"];
+    let missing = ["missing silo", "missing bind-filter bindfltapi.dll: ", "missing job-cpu-rate"];
+    for start in expected.iter().chain(&missing) {
+        assert!(told.lines().any(|line| line.starts_with(start)), "{start}: {told}");
+    }
+}
+
 #[test]
 fn a_count_is_read_from_libtests_summary() {
     assert_eq!(passed("x\ntest result: ok. 28 passed; 0 failed; 0 ignored\n"), 28);

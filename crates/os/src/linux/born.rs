@@ -149,7 +149,7 @@ fn die_with_parent(plan: &Plan) -> Step {
     Ok(())
 }
 
-fn see(view: &View) -> Step {
+pub(crate) fn see(view: &View) -> Step {
     match view {
         View::Join { user, mount } => {
             if let Some(user) = user {

@@ -196,3 +196,35 @@ fn remove_when_idle(dir: &Path) -> io::Result<()> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::{Child, Spawn};
+    use crate::sys::spawn::{Surroundings, spawn};
+
+    fn sleeper(doors: Vec<File>) -> Child {
+        let argv = vec!["sleep".to_owned(), "600".to_owned()];
+        let request = Spawn { program: "/bin/sleep".into(), argv, ..Spawn::default() };
+        spawn(&request, Surroundings { doors, join: None, own_user: false, with_init: false }).unwrap()
+    }
+
+    /// Machines with v1 controllers mount v2 beside them: without limits, but with its own way of killing.
+    #[test]
+    fn a_v2_group_is_entered_killed_with_one_write_and_removed() {
+        let mountinfo = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let root = cgroup::v2_mount(&mountinfo).filter(|_| crate::elevated());
+        let Some(root) = root else { testbed::skip!("needs root and a cgroup2 mount") };
+        let name = JobName { parent: "porthole-os-v2".into(), id: std::process::id().to_string() };
+        let group = Group::create(&Tree::V2(root), &name).unwrap();
+        let child = sleeper(group.doors().unwrap());
+        assert_eq!(group.processes().unwrap(), [child.id()]);
+        assert!(!group.wait_empty(Duration::from_millis(20)).unwrap());
+        let Group::V2(dir) = &group else { unreachable!("made so above") };
+        dir.kill().unwrap();
+        assert_eq!(child.waiter().unwrap().wait().unwrap().signal, Some(9));
+        assert!(group.wait_empty(LEAVE).unwrap());
+        group.remove().unwrap();
+        assert!(!group.exists());
+    }
+}

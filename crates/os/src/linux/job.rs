@@ -158,3 +158,16 @@ fn seen_by(pid: u32, request: &Spawn, own_user: bool) -> Option<View> {
     let user = if own_user { Some(open("user")?) } else { None };
     Some(View { overlay: request.overlay.clone(), user, mount: open("mnt")? })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_cgroups_a_limit_is_refused_and_no_limit_is_not() {
+        let job = Job { kind: Kind::Namespace(Inits::default()), view: Mutex::new(None) };
+        job.set_limits(&JobLimits::default()).unwrap();
+        let error = job.set_limits(&JobLimits { processes: Some(1), ..JobLimits::default() }).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::Unsupported);
+    }
+}

@@ -1,11 +1,11 @@
 //! What this kernel and account allow, tried in throw-away children that leave nothing behind.
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::os::unix::process::ExitStatusExt;
 
-use super::born;
+use super::born::{self, View};
 use super::cgroup::Tree;
-use super::spawn::fork;
+use super::spawn::{fork, id_maps};
 use crate::probe::{Probe, refused};
 
 pub(crate) const PROBES: &[Probe] = &[
@@ -82,10 +82,14 @@ fn cgroup_writable() -> Result<String, String> {
     Ok("made one and removed it".to_owned())
 }
 
+/// What a container's own view of files needs, taken the way a container takes it.
 fn mount_namespace() -> Result<String, String> {
-    let flags = libc::CLONE_NEWNS | user_if_needed();
-    // SAFETY: the child has one thread and ends at once.
-    tried(|| unsafe { libc::unshare(flags) })
+    let view = private_view();
+    tried(|| if born::see(&view).is_ok() { 0 } else { -1 })
+}
+
+fn private_view() -> View {
+    View::Own { user: (!crate::elevated()).then(id_maps), overlay: None }
 }
 
 fn user_namespace() -> Result<String, String> {
@@ -104,31 +108,28 @@ fn user_if_needed() -> c_int {
 }
 
 fn overlayfs() -> Result<String, String> {
-    let flags = libc::CLONE_NEWNS | user_if_needed();
-    tried(|| overlay_on_scratch(flags))
+    let (view, options) = (private_view(), overlay_options());
+    tried(|| if born::see(&view).is_ok() { overlay_on_scratch(options) } else { -1 })
 }
 
-/// Everything happens on a scratch file system in a mount namespace that ends with the child.
-fn overlay_on_scratch(flags: c_int) -> c_int {
-    let (place, none) = (c"/tmp".as_ptr(), std::ptr::null());
-    let options = if flags & libc::CLONE_NEWUSER == 0 {
+fn overlay_options() -> &'static CStr {
+    if crate::elevated() {
         c"lowerdir=/tmp/l,upperdir=/tmp/u,workdir=/tmp/w"
     } else {
         c"lowerdir=/tmp/l,upperdir=/tmp/u,workdir=/tmp/w,userxattr"
-    };
-    // SAFETY: static strings only; each call's failure ends the trial with its errno.
+    }
+}
+
+/// A scratch file system over /tmp, in a mount namespace that ends with the child.
+fn overlay_on_scratch(options: &CStr) -> c_int {
+    let (tmpfs, overlay) = (c"tmpfs".as_ptr(), c"overlay".as_ptr());
+    // SAFETY: static strings only; the first call that fails ends the trial with its errno.
     unsafe {
-        let steps = libc::unshare(flags) == 0
-            && libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, none.cast()) == 0
-            && libc::mount(c"tmpfs".as_ptr(), place, c"tmpfs".as_ptr(), 0, none.cast()) == 0
+        let ready = libc::mount(tmpfs, c"/tmp".as_ptr(), tmpfs, 0, std::ptr::null()) == 0
             && [c"/tmp/l", c"/tmp/u", c"/tmp/w", c"/tmp/m"]
                 .iter()
                 .all(|it| libc::mkdir(it.as_ptr(), 0o700) == 0);
-        if !steps {
-            return -1;
-        }
-        let kind = c"overlay".as_ptr();
-        libc::mount(kind, c"/tmp/m".as_ptr(), kind, 0, options.as_ptr().cast())
+        if ready { libc::mount(overlay, c"/tmp/m".as_ptr(), overlay, 0, options.as_ptr().cast()) } else { -1 }
     }
 }
 

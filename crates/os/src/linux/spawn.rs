@@ -92,7 +92,7 @@ fn view(request: &Spawn, own_user: bool, join: Option<&Namespaces>) -> io::Resul
     Ok(View::Own { user: own_user.then(id_maps), overlay })
 }
 
-fn id_maps() -> IdMaps {
+pub(crate) fn id_maps() -> IdMaps {
     let as_itself = |id: u32| CString::new(format!("{id} {id} 1")).unwrap_or_default();
     let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     IdMaps { uid: as_itself(uid), gid: as_itself(gid) }

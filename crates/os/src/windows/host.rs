@@ -36,7 +36,7 @@ pub(crate) fn facts() -> io::Result<HostFacts> {
 
 fn os_version(build: WindowsBuild) -> String {
     let name = registry::text(CURRENT_VERSION, "ProductName").unwrap_or_else(|_| "Windows".to_owned());
-    format!("{name}, {}.{}.{}.{}", build.major, build.minor, build.build, build.revision)
+    format!("{name}, {build}")
 }
 
 /// The version as the kernel knows it: the documented calls tell a program without a manifest an old one.

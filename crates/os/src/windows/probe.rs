@@ -1,25 +1,28 @@
 //! What this Windows can do: tried on scratch objects, or asked of the loader.
 
 use std::io;
-use std::os::windows::io::{AsRawHandle, OwnedHandle};
+use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, OwnedHandle};
 use std::ptr::null;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use windows_sys::Win32::System::JobObjects::{
     CreateJobObjectW, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE, JOBOBJECT_EXTENDED_LIMIT_INFORMATION,
     JobObjectCreateSilo, SetInformationJobObject,
 };
+use windows_sys::Win32::System::Threading::{CREATE_NO_WINDOW, CREATE_SUSPENDED};
 
-use super::handle::{check, owned};
+use super::attributes::Attributes;
+use super::handle::{check, owned, wait};
 use super::library::Library;
+use super::spawn::{Launch, Started, create, make_inheritable, nothing};
+use super::text::{command_line, wide};
 use super::{host, job_info, registry, security};
 use crate::job::{Job, JobLimits, JobName};
 use crate::probe::{Probe, refused};
 
-/// The first build with what containers need: Windows Server 2019.
-const FIRST_BUILD: u32 = 17763;
-/// On that build the bind filter came with an update, July 2022.
-const BIND_FILTER_REVISION: u32 = 3165;
+/// How long a killed process may take to end.
+const PATIENCE: Duration = Duration::from_secs(5);
 const BIND_FILTER: [&str; 3] = ["BfSetupFilter", "BfRemoveMapping", "BfGetMappings"];
 
 pub(crate) const PROBES: &[Probe] = &[
@@ -87,8 +90,7 @@ pub(crate) const PROBES: &[Probe] = &[
 
 fn windows_build() -> Result<String, String> {
     let build = host::build().map_err(refused)?;
-    let found = format!("{}.{}.{}.{}", build.major, build.minor, build.build, build.revision);
-    if build.build >= FIRST_BUILD { Ok(found) } else { Err(found) }
+    if build.is_supported() { Ok(build.to_string()) } else { Err(build.to_string()) }
 }
 
 fn scratch() -> io::Result<OwnedHandle> {
@@ -100,13 +102,35 @@ fn scratch() -> io::Result<OwnedHandle> {
     Ok(job)
 }
 
+/// A copy of ourselves that never runs an instruction is put into a job whose only handle is then closed.
 fn job_objects() -> Result<String, String> {
     let job = scratch().map_err(refused)?;
-    let limits: JOBOBJECT_EXTENDED_LIMIT_INFORMATION = job_info::query(&job).map_err(refused)?;
-    if limits.BasicLimitInformation.LimitFlags & JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE == 0 {
-        return Err("kill-on-close is not kept".to_owned());
+    let started = sleeping_in(job.as_handle()).map_err(refused)?;
+    drop(job);
+    match wait(&started.process, Some(PATIENCE)) {
+        Ok(true) => Ok("a process ended with its job".to_owned()),
+        ended => {
+            started.terminate();
+            Err(ended.map_or_else(refused, |_| "a process outlived its job".to_owned()))
+        }
     }
-    Ok("made one that kills on close".to_owned())
+}
+
+fn sleeping_in(job: BorrowedHandle<'_>) -> io::Result<Started> {
+    let program = std::env::current_exe()?;
+    let nothing = nothing()?;
+    make_inheritable(&nothing)?;
+    let launch = Launch {
+        line: wide(command_line(&[program.as_os_str()]))?,
+        program: wide(program)?,
+        env: None,
+        cwd: None,
+        flags: CREATE_SUSPENDED | CREATE_NO_WINDOW,
+    };
+    let mut attributes = Attributes::new(&[nothing.as_handle()], None)?;
+    let started = create(&launch, &[nothing.as_handle(); 3], &mut attributes)?;
+    started.put_inside(job).inspect_err(|_| started.terminate())?;
+    Ok(started)
 }
 
 /// A job that only this probe knows.
@@ -139,7 +163,7 @@ fn silo() -> Result<String, String> {
 
 fn bind_filter() -> Result<String, String> {
     library_exports("bindfltapi.dll", &BIND_FILTER).map_err(|missing| match host::build() {
-        Ok(build) if build.build == FIRST_BUILD && build.revision < BIND_FILTER_REVISION => {
+        Ok(build) if build.lacks_bind_filter_update() => {
             format!("{missing}; Windows Server 2019 needs the update of July 2022 or later")
         }
         _ => missing,

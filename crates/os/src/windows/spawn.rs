@@ -116,34 +116,39 @@ pub(crate) fn create(launch: &Launch, stdio: &Stdio<'_>, attributes: &mut Attrib
 
 /// Inside the job for certain, then running. A process that cannot be put there must not run at all.
 fn settle(started: &Started, job: BorrowedHandle<'_>) -> io::Result<()> {
-    let result = put_inside(started, job).and_then(|()| resume(started));
-    if result.is_err() {
-        // SAFETY: the handle is ours; the process has run no instruction yet.
-        unsafe { TerminateProcess(started.process.as_raw_handle(), 1) };
+    started.put_inside(job).and_then(|()| started.resume()).inspect_err(|_| started.terminate())
+}
+
+// === impl Started ===
+
+impl Started {
+    pub(crate) fn put_inside(&self, job: BorrowedHandle<'_>) -> io::Result<()> {
+        if self.is_inside(job)? {
+            return Ok(());
+        }
+        // SAFETY: both handles are open.
+        check(unsafe { AssignProcessToJobObject(job.as_raw_handle(), self.process.as_raw_handle()) })?;
+        if self.is_inside(job)? { Ok(()) } else { Err(io::Error::other("the process is not inside its job")) }
     }
-    result
-}
 
-fn put_inside(started: &Started, job: BorrowedHandle<'_>) -> io::Result<()> {
-    if is_inside(started, job)? {
-        return Ok(());
+    fn is_inside(&self, job: BorrowedHandle<'_>) -> io::Result<bool> {
+        let mut inside = 0;
+        // SAFETY: both handles are open and the answer goes to a local.
+        check(unsafe { IsProcessInJob(self.process.as_raw_handle(), job.as_raw_handle(), &raw mut inside) })?;
+        Ok(inside != 0)
     }
-    // SAFETY: both handles are open.
-    check(unsafe { AssignProcessToJobObject(job.as_raw_handle(), started.process.as_raw_handle()) })?;
-    if is_inside(started, job)? { Ok(()) } else { Err(io::Error::other("the process is not inside its job")) }
-}
 
-fn is_inside(started: &Started, job: BorrowedHandle<'_>) -> io::Result<bool> {
-    let mut inside = 0;
-    // SAFETY: both handles are open and the answer goes to a local.
-    check(unsafe { IsProcessInJob(started.process.as_raw_handle(), job.as_raw_handle(), &raw mut inside) })?;
-    Ok(inside != 0)
-}
+    fn resume(&self) -> io::Result<()> {
+        // SAFETY: the thread's handle is ours.
+        let before = unsafe { ResumeThread(self.thread.as_raw_handle()) };
+        if before == u32::MAX { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
 
-fn resume(started: &Started) -> io::Result<()> {
-    // SAFETY: the thread's handle is ours.
-    let before = unsafe { ResumeThread(started.thread.as_raw_handle()) };
-    if before == u32::MAX { Err(io::Error::last_os_error()) } else { Ok(()) }
+    /// For a process that has run no instruction yet; there is nobody to tell if it cannot be ended.
+    pub(crate) fn terminate(&self) {
+        // SAFETY: the handle is ours.
+        unsafe { TerminateProcess(self.process.as_raw_handle(), 1) };
+    }
 }
 
 /// Both ends of the child's stdio; its own ends are inheritable, ours are not.

@@ -133,3 +133,18 @@ fn endpoints_of_two_installations_differ_and_survive_being_written_down() {
     assert_ne!(place, endpoint(one.path(), "cri"));
     assert_eq!(place.to_string().parse::<Endpoint>().unwrap(), place);
 }
+
+/// Where an administrator's pipes go; an ordinary account on Windows may not make any there.
+#[cfg(windows)]
+#[test]
+fn a_name_below_the_protected_prefix_is_for_administrators() {
+    let name = format!(r"\\.\pipe\ProtectedPrefix\Administrators\porthole-test-{}", std::process::id());
+    let place: Endpoint = name.parse().unwrap();
+    if os::elevated() || os::host::facts().unwrap().emulator.is_some() {
+        let (mut server, mut client) = pair(&place);
+        client.write_all(b"x").unwrap();
+        assert_eq!(server.read(&mut [0; 2]).unwrap(), 1);
+    } else {
+        assert!(Listener::bind(&place).is_err());
+    }
+}
