@@ -234,13 +234,23 @@ pub(crate) fn close_on_exec() {
 
 /// Ignored signals and the mask survive exec, so a program would start deaf.
 pub(crate) fn default_signals() {
-    // SAFETY: default dispositions run no code of ours; the set is initialised by sigemptyset before it is used.
+    default_dispositions();
+    // SAFETY: the set is initialised by sigemptyset before it is used.
     unsafe {
-        for number in 1..=64 {
-            libc::signal(number, libc::SIG_DFL);
-        }
         let mut none = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+    }
+}
+
+/// Asks the kernel and not the C library, which keeps two signals to itself: an ancestor may have ignored those too.
+pub(crate) fn default_dispositions() {
+    /// Handler, flags, restorer and mask as the kernel lays them out; zero is the default action.
+    const DEFAULT: [u64; 4] = [0; 4];
+    const MASK_BYTES: usize = 8;
+    let nothing = std::ptr::null::<u64>();
+    for number in 1..=64 {
+        // SAFETY: the array is as large as the kernel's structure; the two signals that cannot be changed fail.
+        unsafe { libc::syscall(libc::SYS_rt_sigaction, number, DEFAULT.as_ptr(), nothing, MASK_BYTES) };
     }
 }

@@ -48,11 +48,9 @@ fn die_with_holder(report: RawFd) {
 
 /// Blocked signals stay pending for `sigwait`; unblocked ones would be dropped, as for any pid 1.
 fn block_all() -> libc::sigset_t {
-    // SAFETY: the set is initialised by sigfillset before it is used; default dispositions run no code.
+    born::default_dispositions();
+    // SAFETY: the set is initialised by sigfillset before it is used.
     unsafe {
-        for number in 1..=64 {
-            libc::signal(number, libc::SIG_DFL);
-        }
         let mut all = std::mem::zeroed();
         libc::sigfillset(&raw mut all);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());

@@ -66,8 +66,11 @@ fn root() -> Result<String, String> {
 
 fn cgroup_tree() -> Result<String, String> {
     match super::cgroup::tree().as_ref()? {
-        Tree::V1(mounts) => Ok(format!("version 1, memory at {}", mounts.memory.display())),
-        Tree::V2(root) => Ok(format!("version 2 at {}", root.display())),
+        Tree::V1(mounts) => {
+            let freezer = if mounts.freezer.is_some() { ", freezer" } else { "" };
+            Ok(format!("version 1 with memory, cpu, pids{freezer}; memory at {}", mounts.memory.display()))
+        }
+        Tree::V2(root) => Ok(format!("version 2 with memory, cpu, pids at {}", root.display())),
     }
 }
 

@@ -47,35 +47,41 @@ pub(crate) fn replace(from: &Path, to: &Path) -> io::Result<()> {
 
 pub(crate) fn make_private_dir(path: &Path) -> io::Result<()> {
     let descriptor = Descriptor::from_text(&security::private_to_us("OICI", "FA", true)?)?;
-    make(path, &descriptor)?;
-    let found = std::fs::symlink_metadata(path)?;
-    let owner = owner(path)?;
-    let ours = TRUSTED.contains(&owner.as_str()) || owner == security::user_sid()?;
-    if !found.is_dir() || !ours {
-        let text = format!("{} is not a directory of ours, but of {owner}", path.display());
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+    match make(path, &descriptor) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => close(path, &descriptor),
+        other => other,
     }
-    Ok(())
 }
 
-/// New directories are born closed; one that is there is closed now.
+/// New directories, missing parents too, are born closed.
 fn make(path: &Path, descriptor: &Descriptor) -> io::Result<()> {
     let name = wide(path)?;
     let attributes = descriptor.attributes();
     // SAFETY: the name ends with a null; the attributes and their descriptor outlive the call.
     match check(unsafe { CreateDirectoryW(name.as_ptr(), &raw const attributes) }) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let what = DACL_SECURITY_INFORMATION | PROTECTED_DACL_SECURITY_INFORMATION;
-            // SAFETY: as above.
-            check(unsafe { SetFileSecurityW(name.as_ptr(), what, descriptor.as_ptr()) })
-        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).ok_or(error)?;
-            make(parent, descriptor)?;
-            make(path, descriptor)
+            match make(parent, descriptor) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+                _ => make(path, descriptor),
+            }
         }
         other => other,
     }
+}
+
+/// Closes a directory that was there before. Ordinary users may make directories in some of the places where ours
+/// are, and an owner can always open them again: theirs are refused.
+fn close(path: &Path, descriptor: &Descriptor) -> io::Result<()> {
+    let owner = owner(path)?;
+    let ours = TRUSTED.contains(&owner.as_str()) || owner == security::user_sid()?;
+    if !ours || !std::fs::symlink_metadata(path)?.is_dir() {
+        let text = format!("{} is not a directory of ours, but of {owner}", path.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+    }
+    let (name, what) = (wide(path)?, DACL_SECURITY_INFORMATION | PROTECTED_DACL_SECURITY_INFORMATION);
+    // SAFETY: the name ends with a null and the descriptor outlives the call.
+    check(unsafe { SetFileSecurityW(name.as_ptr(), what, descriptor.as_ptr()) })
 }
 
 fn owner(path: &Path) -> io::Result<String> {

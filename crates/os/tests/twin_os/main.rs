@@ -8,6 +8,8 @@ mod job;
 mod support;
 
 #[cfg(target_os = "linux")]
+mod clean;
+#[cfg(target_os = "linux")]
 mod host;
 #[cfg(target_os = "linux")]
 mod keeper;
