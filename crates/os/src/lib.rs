@@ -8,7 +8,7 @@
 //! | what this machine is | [`host`] | version, registry, token | uname, /proc, os-release |
 //! | what this machine can do | [`probe`] | tried, or asked of the loader | tried in a throw-away child |
 //! | being asked to stop | [`interrupt`] | console control events | SIGINT, SIGTERM, SIGHUP |
-//! | files that must survive or must not be seen | [`file`] | protected DACL, `LockFileEx` | modes, `flock` |
+//! | files that must survive or must not be seen | [`file`](mod@file) | protected DACL, `LockFileEx` | modes, `flock` |
 //!
 //! Each concept is a small type over an owned handle, blocking, without policy: who may start what, and when, is
 //! decided elsewhere. `porthole-hold` links this crate, so it stays lean: no async runtime, no big dependency.

@@ -157,7 +157,7 @@ fn sweeping_nothing_finds_nothing() {
 }
 
 #[test]
-fn two_readers_of_one_exit_do_not_block_each_other() {
+fn waiting_for_one_program_does_not_wait_for_another() {
     let job = Job::create(&unique()).unwrap();
     let first = job.spawn(&request(&["sleep", "600"])).unwrap();
     let second = job.spawn(&request(&["exit", "7"])).unwrap();
@@ -166,4 +166,20 @@ fn two_readers_of_one_exit_do_not_block_each_other() {
     assert!(started.elapsed() < PATIENCE);
     first.kill().unwrap();
     exit_of(&first);
+}
+
+/// Forking beside other threads is where a child can inherit a locked lock and hang before its exec.
+#[test]
+fn many_threads_start_programs_at_once() {
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            std::thread::spawn(|| {
+                for number in 0..10 {
+                    let (said, _, exit) = run(&["print", "x"]);
+                    assert_eq!((said.as_str(), exit.code), ("x\n", 0), "start {number}");
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
