@@ -13,6 +13,9 @@ use testbed::tools::repo_root;
 
 use crate::results::{self, Stamp};
 
+mod holder;
+mod memory;
+
 /// Fewer rounds say more about the machine than about the programs.
 pub(crate) const ROUNDS: usize = 5;
 
@@ -33,12 +36,13 @@ pub(crate) struct Bench {
     pub(crate) run: fn() -> Result<Measured>,
 }
 
-/// What a bench hands back: a value per round, and ours for growing numbers of pods.
+/// What a bench hands back: a value per round, and how it grows with the number of pods.
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
     pub(crate) ours: Vec<f64>,
     pub(crate) peer: Vec<f64>,
     pub(crate) growth: BTreeMap<u32, f64>,
+    pub(crate) peer_growth: BTreeMap<u32, f64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -52,12 +56,19 @@ struct Outcome {
     p50: f64,
     p99: f64,
     growth: BTreeMap<u32, f64>,
+    peer_growth: BTreeMap<u32, f64>,
     bar: f64,
     pass: bool,
     commit: String,
 }
 
-const BENCHES: &[Bench] = &[];
+const BENCHES: &[Bench] = &[Bench {
+    name: "holder",
+    what: "proportional set size of the program that keeps a pod alive, beside containerd-shim-runc-v2",
+    unit: "MiB",
+    bar: 1.0,
+    run: holder::run,
+}];
 
 /// True when the bar was met.
 pub(crate) fn run(options: &Options) -> Result<bool> {
@@ -92,6 +103,7 @@ fn outcome(bench: &Bench, measured: Measured, stamp: Stamp) -> Outcome {
         p50: ours,
         p99: percentile(&measured.ours, 99),
         growth: measured.growth,
+        peer_growth: measured.peer_growth,
         bar: bench.bar,
         pass: met && measured.ours.len() >= ROUNDS,
         commit: stamp.commit,
@@ -112,8 +124,8 @@ mod tests {
 
     fn judged(ours: &[f64], growth: &[(u32, f64)]) -> Outcome {
         let bench = Bench { name: "b", what: "", unit: "MiB", bar: 1.0, run: || Ok(Measured::default()) };
-        let measured =
-            Measured { ours: ours.to_vec(), peer: vec![4.0; 5], growth: growth.iter().copied().collect() };
+        let growth = growth.iter().copied().collect();
+        let measured = Measured { ours: ours.to_vec(), peer: vec![4.0; 5], growth, ..Measured::default() };
         outcome(&bench, measured, Stamp { commit: "c".into(), dirty: false })
     }
 

@@ -17,7 +17,7 @@ use crate::{defects, fuzz, status};
 
 pub(crate) mod lint;
 mod program;
-mod suite;
+pub(crate) mod suite;
 mod wine;
 
 #[derive(Debug, Args)]

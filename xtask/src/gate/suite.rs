@@ -20,7 +20,7 @@ const DOC: &str = "doc";
 const GLANCE: Duration = Duration::from_millis(20);
 
 /// The program that tests run inside containers: static, because a container may hold nothing else.
-pub(super) fn static_fixture() -> Result<PathBuf> {
+pub(crate) fn static_fixture() -> Result<PathBuf> {
     let mut command = cargo::command("build")?;
     cargo::reporting(&mut command).args(["--package", "fixture", "--target", LINUX]);
     command.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS", "-C target-feature=+crt-static");

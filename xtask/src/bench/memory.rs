@@ -1,0 +1,85 @@
+//! Resident memory as the kernel counts it when pages are shared: the proportional set size.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use testbed::process::wait_for;
+
+const PATIENCE: Duration = Duration::from_secs(120);
+/// So many equal readings in a row mean that a program has settled.
+const CALM: usize = 8;
+
+/// The pids of the programs that run from a file that `fits`.
+pub(super) fn running(fits: impl Fn(&Path) -> bool) -> Result<Vec<u32>> {
+    let mut pids = Vec::new();
+    for entry in fs::read_dir("/proc").context("read /proc")? {
+        let name = entry?.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        if fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| fits(&exe)) {
+            pids.push(pid);
+        }
+    }
+    Ok(pids)
+}
+
+/// The mean proportional set size in MiB of `count` programs, once all are there, each has a child, and none changes.
+pub(super) fn settled_mean(what: &str, count: usize, fits: impl Fn(&Path) -> bool) -> Result<f64> {
+    let mut last = (Vec::new(), 0);
+    wait_for(&format!("{count} {what} at rest"), PATIENCE, || {
+        let pids: Vec<u32> = running(&fits)?.into_iter().filter(|pid| has_child(*pid)).collect();
+        let sizes: Vec<u64> = pids.iter().filter_map(|pid| pss_kib(*pid).ok()).collect();
+        let calm = if sizes.len() == count && sizes == last.0 { last.1 + 1 } else { 0 };
+        last = (sizes, calm);
+        Ok((calm >= CALM).then(|| mean_mib(&last.0)))
+    })
+}
+
+fn has_child(pid: u32) -> bool {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return false };
+    let children = |task: PathBuf| fs::read_to_string(task.join("children")).unwrap_or_default();
+    tasks.flatten().any(|task| !children(task.path()).trim().is_empty())
+}
+
+fn pss_kib(pid: u32) -> Result<u64> {
+    let path = format!("/proc/{pid}/smaps_rollup");
+    let text = fs::read_to_string(&path).with_context(|| format!("read {path}"))?;
+    parse_pss(&text).with_context(|| format!("{path} has no Pss"))
+}
+
+fn parse_pss(rollup: &str) -> Option<u64> {
+    let value = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    value.trim().strip_suffix(" kB")?.parse().ok()
+}
+
+fn mean_mib(kib: &[u64]) -> f64 {
+    let number = |n: u64| f64::from(u32::try_from(n).unwrap_or(u32::MAX));
+    let count = number(u64::try_from(kib.len().max(1)).unwrap_or(u64::MAX));
+    number(kib.iter().sum()) / count / 1024.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_proportional_size_is_read_not_its_parts() {
+        let rollup =
+            "5580-7ffd ---p 00000000 00:00 0 [rollup]\nRss: 900 kB\nPss:    640 kB\nPss_Dirty: 12 kB\n";
+        assert_eq!(parse_pss(rollup), Some(640));
+        assert_eq!(parse_pss("Rss: 900 kB\n"), None);
+    }
+
+    #[test]
+    fn we_ourselves_are_found_and_have_a_size() {
+        let own = std::env::current_exe().expect("own path");
+        assert!(running(|exe| exe == own).expect("read").contains(&std::process::id()));
+        assert!(pss_kib(std::process::id()).expect("read") > 0);
+    }
+
+    #[test]
+    fn the_mean_is_in_mebibytes() {
+        assert_eq!(mean_mib(&[1024, 2048]), 1.5);
+    }
+}
