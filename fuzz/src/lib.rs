@@ -11,6 +11,10 @@ use images::archive::Archive;
 use images::unpack::{self, Layout};
 use plan::quantity::Quantity;
 
+// By its file: as a dependency, the porthole crate would build its embedded holder with the fuzzer's flags.
+#[path = "../../crates/porthole/src/manifest.rs"]
+pub mod manifest;
+
 /// One fuzz target; `corpus/NAME` holds its seeds and `regressions/NAME` the inputs that once crashed it.
 #[derive(Debug)]
 pub struct Target {
@@ -24,6 +28,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "image_reference", run: image_reference },
     Target { name: "oci_archive", run: oci_archive },
     Target { name: "oci_layer", run: oci_layer },
+    Target { name: "pod_yaml", run: pod_yaml },
     Target { name: "quantity", run: quantity },
 ];
 
@@ -72,6 +77,14 @@ fn oci_layer(bytes: &[u8]) {
     }
     let made = std::fs::read_dir(dir.path()).expect("readable").count();
     assert_eq!(made, 2, "a layer wrote outside its root");
+}
+
+fn pod_yaml(bytes: &[u8]) {
+    for pod in manifest::parse(Path::new("pod.yaml"), bytes).unwrap_or_default() {
+        if let Some(spec) = &pod.spec {
+            let _ = rules::host_process(spec);
+        }
+    }
 }
 
 fn quantity(bytes: &[u8]) {

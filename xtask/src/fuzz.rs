@@ -143,7 +143,12 @@ impl Fuzzer {
         let small = found.with_extension("small");
         let _ = fs::remove_dir_all(&small);
         fs::create_dir_all(&small)?;
-        progress::run(self.command(target).arg("-merge=1").args([&small, &seeds, &found]))?;
+        // By edges alone: how often each was taken would keep ten times as many.
+        progress::run(
+            self.command(target)
+                .args(["-set_cover_merge=1", "-use_counters=0"])
+                .args([&small, &seeds, &found]),
+        )?;
         fs::remove_dir_all(&seeds)?;
         progress::run(Command::new("cp").arg("-r").args([&small, &seeds]))?;
         println!("fuzz {target}: {} inputs in the corpus", count(&seeds)?);
