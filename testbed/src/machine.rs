@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | `/run`, `/tmp`, `/dev/shm` | empty at first | empty |
 //! | `/var/lib`, `/var/log` | empty at first | kept |
-//! | `/etc` | a copy of the host's | kept |
+//! | `/etc` | the host's, changes are the machine's own | changes kept |
 //! | `/proc`, `/sys`, `/sys/fs/cgroup` | of the machine's namespaces | new |
 
 use std::ffi::OsStr;

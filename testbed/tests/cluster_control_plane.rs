@@ -2,6 +2,7 @@
 
 mod owner;
 
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -75,7 +76,12 @@ fn starts_within_30_seconds_with_all_that_a_join_needs() {
     assert!(
         says(&plane, "get configmap -n kube-system kubeadm-config -oyaml").contains("ClusterConfiguration")
     );
-    assert_eq!(plane.ca_hash().len(), "sha256:".len() + 64);
+    let mut kubeadm = Command::new(go_tool("kubeadm").expect("built"));
+    let kubeadm = kubeadm.args(["token", "create", "--print-join-command", "--kubeconfig"]);
+    let line = kubeadm.arg(plane.kubeconfig()).output().expect("kubeadm starts").stdout;
+    let line = String::from_utf8(line).expect("text");
+    assert!(line.contains(&format!("--discovery-token-ca-cert-hash {}", plane.ca_hash())), "{line}");
+    assert!(line.starts_with(&format!("kubeadm join {} ", plane.address())), "{line}");
     let privileged = "run hp --image=x --privileged --dry-run=server -oname";
     assert_eq!(says(&plane, privileged).trim(), "pod/hp", "privileged pods are let in");
     plane.stop().expect("clean");
@@ -178,7 +184,7 @@ fn add_node(plane: &ControlPlane, name: &str, address: &str) {
     );
     let command = plane.kubectl_command().expect("kubectl");
     let environment = command.get_envs().filter_map(|(key, value)| Some((key, value?)));
-    let mut shell = std::process::Command::new("sh");
+    let mut shell = Command::new("sh");
     shell.args(["-c", &script]).arg(command.get_program()).envs(environment);
     assert!(shell.status().expect("started").success());
 }

@@ -84,7 +84,10 @@ fn a_reboot_from_inside_ends_everything_and_starts_again() {
     let options = Options::default().on_boot("sh", ["-c", "echo booted >> /var/lib/boots; sleep 86302"]);
     let machine = Machine::start("phoenix", options).expect("a machine");
     let before = machine.boot_id().expect("up");
-    says(&machine, "echo kept > /var/lib/kept; echo lost > /run/lost; echo lost > /tmp/lost");
+    says(
+        &machine,
+        "echo kept > /var/lib/kept; echo kept > /etc/porthole-kept; echo lost > /run/lost; echo lost > /tmp/lost",
+    );
     let group = says(&machine, MAKE_CGROUP);
     let mut holder =
         machine.command("sh").args(["-c", "sleep 86303 & setsid sleep 86303 & wait"]).spawn().expect("sh");
@@ -99,6 +102,8 @@ fn a_reboot_from_inside_ends_everything_and_starts_again() {
     let after = machine.boot_id().expect("up");
     assert_ne!(after, before);
     assert_eq!(says(&machine, "cat /proc/sys/kernel/random/boot_id"), after);
+    assert_eq!(says(&machine, "cat /etc/porthole-kept"), "kept");
+    assert!(!Path::new("/etc/porthole-kept").exists(), "the host's /etc is untouched");
     assert_eq!(says(&machine, "cat /var/lib/kept; ls /run/lost /tmp/lost 2> /dev/null | wc -l"), "kept\n0");
     assert_eq!(says(&machine, &format!("ls {group} 2>/dev/null | wc -l")), "0", "cgroups end with the boot");
     wait_for("the second start", SOON, || {

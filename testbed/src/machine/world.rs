@@ -19,7 +19,6 @@ use crate::guard::{Guard, MARK, random_uuid};
 use crate::net::Netns;
 use crate::process::{tail, wait_for};
 use crate::tools::cache_dir;
-use crate::tools::progress::run;
 
 const INIT: &str = include_str!("init.sh");
 const REBOOT: &str = include_str!("reboot.pl");
@@ -69,13 +68,12 @@ impl World {
         Ok(world)
     }
 
-    /// The machine's disk: its own `/etc`, a copy since a node writes there, and empty state and logs.
+    /// The machine's disk: what differs from the host's `/etc`, since a node writes there, and empty state and logs.
     fn furnish(&self, shared: &[PathBuf]) -> Result<()> {
         let fs_dir = self.dir.join("fs");
-        for below in ["var-lib/home", "var-log"] {
+        for below in ["var-lib/home", "var-log", "etc", "etc-work"] {
             fs::create_dir_all(fs_dir.join(below)).context("create the machine's disk")?;
         }
-        run(Command::new("cp").args(["-a", "/etc"]).arg(fs_dir.join("etc")))?;
         self.write("fs/etc/hostname", &format!("{}\n", self.name))?;
         self.write("fs/etc/machine-id", &format!("{}\n", random_uuid()?.replace('-', "")))?;
         self.write("init.sh", INIT)?;
