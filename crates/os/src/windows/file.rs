@@ -5,8 +5,11 @@ use std::io;
 use std::os::windows::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::null_mut;
+use std::time::{Duration, Instant};
 
-use windows_sys::Win32::Foundation::LocalFree;
+use windows_sys::Win32::Foundation::{
+    ERROR_ACCESS_DENIED, ERROR_DELETE_PENDING, ERROR_DIR_NOT_EMPTY, ERROR_SHARING_VIOLATION, LocalFree,
+};
 use windows_sys::Win32::Security::Authorization::{GetNamedSecurityInfoW, SE_FILE_OBJECT};
 use windows_sys::Win32::Security::{
     DACL_SECURITY_INFORMATION, OWNER_SECURITY_INFORMATION, PROTECTED_DACL_SECURITY_INFORMATION,
@@ -22,6 +25,10 @@ use super::text::wide;
 
 /// Accounts that may own a private directory besides ourselves: the system and the administrators.
 const TRUSTED: [&str; 2] = ["S-1-5-18", "S-1-5-32-544"];
+
+/// How long a removal waits for the last handles of ended processes.
+const LINGER: Duration = Duration::from_secs(3);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 pub(crate) fn elevated() -> bool {
     security::elevated()
@@ -111,7 +118,23 @@ pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
     if path.as_os_str().encode_wide().next().is_none() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    remove(path).map_err(|error| io::Error::new(error.kind(), format!("remove {}: {error}", path.display())))
+    let deadline = Instant::now() + LINGER;
+    loop {
+        match remove(path) {
+            Err(error) if lingers(&error) && Instant::now() < deadline => std::thread::sleep(LOOK_AGAIN),
+            Err(error) => {
+                return Err(io::Error::new(error.kind(), format!("remove {}: {error}", path.display())));
+            }
+            Ok(()) => return Ok(()),
+        }
+    }
+}
+
+/// A file that is still open, or a program that still runs, goes when the last handle does. A process that has
+/// just ended, or a scanner that looks at what it wrote, holds them for a moment longer.
+fn lingers(error: &io::Error) -> bool {
+    let codes = [ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION, ERROR_DIR_NOT_EMPTY, ERROR_DELETE_PENDING];
+    error.raw_os_error().is_some_and(|code| codes.iter().any(|known| i64::from(*known) == i64::from(code)))
 }
 
 /// Links, junctions and mounted volumes show as links here and are removed as such.

@@ -31,6 +31,10 @@ impl Keeper {
         Self { name: name.clone(), process, stdin, said, early: Vec::new() }
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     pub(crate) fn tell(&mut self, command: &str) {
         writeln!(self.stdin, "{command}").unwrap();
     }

@@ -4,7 +4,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::keeper::{Keeper, as_nobody, as_root};
+use crate::keeper::{Keeper, as_nobody, as_root, fixture_for_all};
 use crate::support::unique;
 
 struct Image {
@@ -89,4 +89,20 @@ fn an_execd_process_sees_what_init_sees() {
 #[test]
 fn without_root_an_execd_process_sees_what_init_sees() {
     a_second_process_shares_the_first_ones_view(as_nobody());
+}
+
+/// Most hosts share mounts between namespaces by default; this one may not, so the keeper gets a world that does.
+#[test]
+fn a_mount_stays_private_on_a_host_that_shares_mounts() {
+    let image = Image::new();
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "shared", "--"]).arg(fixture_for_all());
+    let mut keeper = Keeper::start(command, &unique(), &image.options(), &["pause"]);
+    let first = keeper.expect("held");
+    keeper.expect("out ready");
+    let target = image.text("target");
+    let sees =
+        |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/mountinfo")).unwrap().contains(&target);
+    assert!(sees(&first), "the program does not see its image");
+    assert!(!sees(&keeper.id().to_string()), "the mount reached the keeper");
 }
