@@ -55,19 +55,25 @@ fn read(file: &Path) -> Result<Manifest, Failure> {
     Ok(Manifest { path, pods })
 }
 
-/// Without root there are namespaces instead, and no limits; true then.
+/// Where limits need root and we are not root, namespaces take the place of jobs and limits are dropped; true then.
 fn check_account() -> Result<bool, Failure> {
     if os::elevated() {
         return Ok(false);
     }
-    let missing = os::probe::capabilities().into_iter().find(|c| c.id == "user-namespace" && !c.found);
-    if let Some(missing) = missing {
+    let capabilities = os::probe::capabilities();
+    let missing = |id: &str| capabilities.iter().find(|capability| capability.id == id && !capability.found);
+    if let Some(missing) = missing("user-namespace") {
         let line: Vec<_> = std::env::args().collect();
-        let hint = format!("not root, and user namespaces are closed to you ({})", missing.detail);
-        return Err(Failure::new(code::ENVIRONMENT, anyhow!("{hint}; run: sudo {}", line.join(" "))));
+        let why = format!("not root, and user namespaces are closed to you ({})", missing.detail);
+        return Err(Failure::new(code::ENVIRONMENT, anyhow!("{why}; run: sudo {}", line.join(" "))));
     }
-    eprintln!("porthole: warning: not an administrator: containers run as you, and limits are not enforced");
-    Ok(true)
+    let unlimited = missing("cgroup-writable").is_some();
+    if unlimited {
+        eprintln!(
+            "porthole: warning: not root: containers run as you in namespaces of their own, without limits"
+        );
+    }
+    Ok(unlimited)
 }
 
 fn open(args: &UpArgs) -> Result<Node, Failure> {

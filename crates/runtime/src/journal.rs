@@ -19,10 +19,10 @@ pub enum Effect {
     Job(JobName),
 }
 
+/// Opened for each line: an open file would keep the pod's directory from being removed on Windows.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
-    file: File,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -42,17 +42,15 @@ impl Journal {
     pub fn open(path: &Path) -> Result<Journal, JournalError> {
         let failed = |source| JournalError::Io { path: path.to_owned(), source };
         let (_, good) = read_lines(path)?;
-        let file = File::options().append(true).create(true).open(path).map_err(failed)?;
-        if file.metadata().map_err(failed)?.len() > good {
-            // Append-only handles may not truncate on every system.
-            File::options().write(true).open(path).and_then(|f| f.set_len(good)).map_err(failed)?;
-        }
-        Ok(Journal { path: path.to_owned(), file })
+        let file = File::options().write(true).create(true).truncate(false).open(path).map_err(failed)?;
+        file.set_len(good).map_err(failed)?;
+        Ok(Journal { path: path.to_owned() })
     }
 
     /// Writes the effect down. Only after this may it be done.
     pub fn record(&mut self, effect: &Effect) -> Result<(), JournalError> {
-        let written = line(effect).and_then(|line| self.file.write_all(line.as_bytes()));
+        let open = || File::options().append(true).open(&self.path);
+        let written = line(effect).and_then(|line| open()?.write_all(line.as_bytes()));
         written.map_err(|source| JournalError::Io { path: self.path.clone(), source })
     }
 

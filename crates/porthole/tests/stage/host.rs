@@ -32,6 +32,14 @@ pub(crate) enum Started {
     Wine(wine::Running),
 }
 
+/// What a program that ended left.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
 // === impl Host ===
 
 impl Host {
@@ -65,6 +73,22 @@ impl Host {
                 Started::Twin(command.spawn().unwrap())
             }
             Host::Wine { wine } => Started::Wine(wine.command(program).args(args).spawn().unwrap()),
+        }
+    }
+
+    /// Runs a program to its end.
+    pub(crate) fn run(&self, program: &Path, args: &[String]) -> Output {
+        match self {
+            Host::Twin { .. } => {
+                let output = Command::new(program).args(args).stdin(Stdio::null()).output().unwrap();
+                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                let code = output.status.code().expect("porthole was killed by a signal");
+                Output { code, stdout: text(&output.stdout), stderr: text(&output.stderr) }
+            }
+            Host::Wine { wine } => {
+                let output = wine.run(program, args, PATIENCE).unwrap();
+                Output { code: output.code, stdout: output.stdout, stderr: output.stderr }
+            }
         }
     }
 

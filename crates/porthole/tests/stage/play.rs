@@ -1,15 +1,17 @@
 //! A root directory, an image and pods on a stage, and porthole at work on them.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use testbed::wine::Wine;
 
 use super::eventually;
-use super::host::{Host, Seen, Started};
+use super::host::{Host, Output, Seen, Started};
 
 #[derive(Debug)]
 pub(crate) struct Stage {
@@ -23,14 +25,7 @@ pub(crate) struct Running<'s> {
     stage: &'s Stage,
     started: Started,
     said: Arc<Mutex<Vec<String>>>,
-}
-
-/// What a porthole that ended left.
-#[derive(Debug)]
-pub(crate) struct Output {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
+    readers: Vec<JoinHandle<()>>,
 }
 
 // === impl Stage ===
@@ -105,11 +100,7 @@ impl Stage {
 
     /// Runs porthole with exactly these arguments.
     pub(crate) fn run(&self, arguments: &[String]) -> Output {
-        let mut started = self.host.start(&self.host.programs().0, arguments);
-        let (mut stdout, mut stderr) = started.streams();
-        let errors = std::thread::spawn(move || text_of(&mut stderr));
-        let stdout = text_of(&mut stdout);
-        Output { code: started.wait(), stdout, stderr: errors.join().unwrap() }
+        self.host.run(&self.host.programs().0, arguments)
     }
 
     /// `porthole up` of this file, running.
@@ -119,15 +110,16 @@ impl Stage {
         let mut started = self.host.start(&self.host.programs().0, &arguments);
         let said = Arc::new(Mutex::new(Vec::new()));
         let (stdout, stderr) = started.streams();
-        for stream in [stdout, stderr] {
+        let read = |stream| {
             let said = said.clone();
             std::thread::spawn(move || {
                 for line in BufReader::new(stream).lines().map_while(Result::ok) {
                     said.lock().unwrap().push(line);
                 }
-            });
-        }
-        Running { stage: self, started, said }
+            })
+        };
+        let readers = [stdout, stderr].map(read).into();
+        Running { stage: self, started, said, readers }
     }
 
     /// `porthole ps -o json`.
@@ -175,13 +167,6 @@ impl Stage {
     }
 }
 
-fn text_of(stream: &mut dyn Read) -> String {
-    let mut bytes = Vec::new();
-    // A stream that breaks ends; what was said stays.
-    drop(stream.read_to_end(&mut bytes));
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
 // === impl Running ===
 
 impl Running<'_> {
@@ -192,13 +177,13 @@ impl Running<'_> {
     /// Waits for a line with these words; the line.
     pub(crate) fn wait_for(&self, words: &str) -> String {
         let find = || self.said().into_iter().find(|line| line.contains(words));
-        let deadline = std::time::Instant::now() + super::PATIENCE;
+        let deadline = Instant::now() + super::PATIENCE;
         loop {
             if let Some(line) = find() {
                 return line;
             }
-            assert!(std::time::Instant::now() < deadline, "never said {words:?}, but: {:#?}", self.said());
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            assert!(Instant::now() < deadline, "never said {words:?}, but: {:#?}", self.said());
+            std::thread::sleep(Duration::from_millis(20));
         }
     }
 
@@ -228,6 +213,11 @@ impl Running<'_> {
 
     pub(crate) fn wait(mut self) -> (i32, Vec<String>) {
         let code = self.started.wait();
+        // Under Wine others may keep the pipes open: what was said has arrived long before this limit.
+        let limit = Instant::now() + Duration::from_secs(1);
+        while !self.readers.iter().all(JoinHandle::is_finished) && Instant::now() < limit {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         (code, self.said())
     }
 }

@@ -19,7 +19,7 @@ pub enum RemoveError {
     Journal(#[from] JournalError),
     #[error("not everything could be undone: {}", .0.join("; "))]
     Undo(Vec<String>),
-    #[error("remove {path}")]
+    #[error("remove the pod's directory {path}: {source}")]
     Directory { path: PathBuf, source: io::Error },
 }
 
