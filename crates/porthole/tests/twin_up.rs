@@ -17,6 +17,11 @@ fn once_exits_with_the_containers_code() {
 }
 
 #[test]
+fn an_archive_runs() {
+    plays::an_archive_runs(&Stage::twin());
+}
+
+#[test]
 fn a_killed_agent_loses_nothing() {
     plays::a_killed_agent_loses_nothing(&Stage::twin());
 }

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use testbed::image::{self, ImageBuilder, Layer};
 use testbed::wine::Wine;
 
 use super::eventually;
@@ -85,6 +86,19 @@ impl Stage {
         let path = self.dir.path().join(name);
         fs::write(&path, text).unwrap();
         path
+    }
+
+    /// Writes an OCI archive of an image for this host that runs the fixture.
+    pub(crate) fn archive(&self, name: &str) {
+        let (_, fixture) = self.host.programs();
+        let image = match self.host {
+            Host::Twin { .. } => {
+                let layer = Layer::new().host_file("bin/fixture", &fixture, 0o755).unwrap();
+                ImageBuilder::new("linux", "amd64").layer(layer).entrypoint(["/bin/fixture"])
+            }
+            Host::Wine { .. } => image::windows_program(&fixture).unwrap(),
+        };
+        image.env("FROM_IMAGE", "yes").write_oci_archive(self.dir.path().join(name)).unwrap();
     }
 
     fn arguments(&self, verb: &str, rest: &[&str]) -> Vec<String> {

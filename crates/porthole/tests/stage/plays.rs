@@ -29,6 +29,23 @@ pub(crate) fn once_exits_with_the_containers_code(stage: &Stage) {
     stage.assert_nothing_left();
 }
 
+/// An image as an OCI archive, with its own entrypoint, variables and directories.
+pub(crate) fn an_archive_runs(stage: &Stage) {
+    stage.archive("app.tar");
+    let file = stage.pod("web", &[]);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let text = text
+        .replace("dir:app", "oci-archive:app.tar")
+        .replace("command: [\"./fixture\"]", "args: [env, FROM_IMAGE]");
+    std::fs::write(&file, text).unwrap();
+    let (code, said) = stage.up(&file, &["--once"]).wait();
+    assert_eq!(code, 0, "{said:#?}");
+    assert!(said.iter().any(|line| line.contains("| yes")), "{said:#?}");
+    stage.assert_nothing_left();
+    // The image stays for the next one.
+    assert_eq!(std::fs::read_dir(stage.root().join("images")).unwrap().count(), 1);
+}
+
 /// kill -9 of the agent: the container runs and logs on, `ps` sees it, a second `up` takes it up again.
 pub(crate) fn a_killed_agent_loses_nothing(stage: &Stage) {
     let file = stage.pod("web", &["lines", "0", "50"]);
