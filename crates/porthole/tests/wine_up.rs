@@ -17,6 +17,11 @@ fn once_exits_with_the_containers_code() {
 }
 
 #[test]
+fn the_example_greets() {
+    plays::the_example_greets(&Stage::wine(), "hello-windows.yaml", 3);
+}
+
+#[test]
 fn an_archive_runs() {
     plays::an_archive_runs(&Stage::wine());
 }

@@ -13,6 +13,12 @@ use std::time::{Duration, Instant};
 /// Long enough for a slow machine under load; a condition that holds ends the wait at once.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The repository's examples.
+pub(crate) fn examples() -> std::path::PathBuf {
+    let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).expect("crates/porthole is two deep").join("examples")
+}
+
 /// Waits until the condition gives something.
 pub(crate) fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;

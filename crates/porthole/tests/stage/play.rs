@@ -43,8 +43,11 @@ impl Stage {
             let path = PathBuf::from(std::env::var_os(name).unwrap_or_else(|| panic!("{name} is not set")));
             path.parent().unwrap().to_owned()
         };
-        let builder =
-            Wine::builder().bind(dir.path()).bind(program("PORTHOLE_EXE")).bind(program("FIXTURE_EXE"));
+        let builder = Wine::builder()
+            .bind(dir.path())
+            .bind(program("PORTHOLE_EXE"))
+            .bind(program("FIXTURE_EXE"))
+            .bind(super::examples());
         Stage::new(Host::Wine { wine: builder.start().unwrap() }, dir)
     }
 

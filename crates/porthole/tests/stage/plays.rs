@@ -29,6 +29,17 @@ pub(crate) fn once_exits_with_the_containers_code(stage: &Stage) {
     stage.assert_nothing_left();
 }
 
+/// The example of the README does what it says.
+pub(crate) fn the_example_greets(stage: &Stage, name: &str, greetings: usize) {
+    let file = super::examples().join(name);
+    let (code, said) = stage.up(&file, &[]).wait();
+    assert_eq!(code, 0, "{said:#?}");
+    let greeted = said.iter().filter(|line| line.contains("| hello from a container (")).count();
+    assert_eq!(greeted, greetings, "{said:#?}");
+    assert!(said.iter().any(|line| line.contains("greeter | my image is at ")), "{said:#?}");
+    stage.assert_nothing_left();
+}
+
 /// An image as an OCI archive, with its own entrypoint, variables and directories.
 pub(crate) fn an_archive_runs(stage: &Stage) {
     stage.archive("app.tar");
