@@ -28,6 +28,8 @@ pub(crate) struct Defect {
     /// Occurs exactly once in the file.
     pub(crate) find: &'static str,
     pub(crate) replace: &'static str,
+    /// The test that must fail: a tier that is red for another reason has noticed nothing.
+    pub(crate) caught_by: &'static str,
     pub(crate) why: &'static str,
 }
 
@@ -73,9 +75,22 @@ impl Defect {
         println!("seeded {} into {}: {}", self.name, self.file, self.why);
         let status = self.gate(&root, &tree)?;
         ensure!(matches!(status, 0 | 1), "the gate in the copy ended with {status}");
-        let caught = status == 1 && is_red(&tree)?;
+        let caught = status == 1 && self.is_noticed(&tree)?;
         println!("{}: {}", self.name, if caught { "caught" } else { "defect not caught" });
         Ok(caught)
+    }
+
+    /// A tier that could not even start (a tool is missing, nothing compiles) cannot tell.
+    fn is_noticed(&self, tree: &Path) -> Result<bool> {
+        let path = tree.join("target/porthole-tests/results.json");
+        let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+        let records: Vec<Record> = serde_json::from_str(&text)?;
+        let of_tier = records.iter().filter(|record| record.tier == self.tier);
+        let failed: Vec<_> = of_tier.filter(|record| record.result == Verdict::Failed).collect();
+        if let Some(broken) = failed.iter().find(|record| record.name == "prepare") {
+            bail!("the {} tier did not start: {}", broken.target, broken.reason);
+        }
+        Ok(failed.iter().any(|record| record.name == self.caught_by))
     }
 
     fn seed(&self, tree: &Path) -> Result<()> {
@@ -97,18 +112,6 @@ impl Defect {
         let status = command.stdin(Stdio::null()).status().context("start the gate in the copy")?;
         status.code().context("the gate in the copy was killed")
     }
-}
-
-/// A tier that could not even start (a tool is missing, nothing compiles) has noticed nothing.
-fn is_red(tree: &Path) -> Result<bool> {
-    let path = tree.join("target/porthole-tests/results.json");
-    let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
-    let records: Vec<Record> = serde_json::from_str(&text)?;
-    let failed: Vec<_> = records.iter().filter(|record| record.result == Verdict::Failed).collect();
-    if let Some(broken) = failed.iter().find(|record| record.name == "prepare") {
-        bail!("the {} tier did not start: {}", broken.target, broken.reason);
-    }
-    Ok(!failed.is_empty())
 }
 
 /// Copies what git would: tracked files and new ones that are not ignored. A file that is already the same keeps its
@@ -164,7 +167,15 @@ mod tests {
 
     #[test]
     fn text_that_occurs_twice_is_refused() {
-        let defect = Defect { name: "d", tier: Tier::Unit, file: "f", find: "x", replace: "y", why: "" };
+        let defect = Defect {
+            name: "d",
+            tier: Tier::Unit,
+            file: "f",
+            find: "x",
+            replace: "y",
+            caught_by: "",
+            why: "",
+        };
         assert!(defect.applied("x x").is_err() && defect.applied("").is_err());
         assert_eq!(defect.applied("a x").expect("once"), "a y");
     }

@@ -10,6 +10,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         file: "crates/plan/src/quote.rs",
         find: "pub fn command_line(",
         replace: "pub   fn command_line(",
+        caught_by: "rustfmt",
         why: "source that rustfmt would change",
     },
     Defect {
@@ -18,6 +19,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         file: "crates/plan/src/quote.rs",
         find: "pub fn command_line(words: &[String]) -> String {",
         replace: "pub fn command_line(words: &[String]) -> String {\n    if words.len() > 1 {\n        return words.join(\" \");\n    }",
+        caught_by: "quote::tests::what_people_type",
         why: "a Windows command line without quoting, so that arguments with spaces fall apart",
     },
     Defect {
@@ -26,15 +28,17 @@ pub(super) const DEFECTS: &[Defect] = &[
         file: "crates/holder/src/protocol.rs",
         find: "body.split_first().ok_or(FrameError::Empty)?",
         replace: "(&body[0], &body[1..])",
+        caught_by: "holder_frame",
         why: "an empty frame from a broken peer panics the holder",
     },
     Defect {
-        name: "deaf-terminate",
+        name: "plain-signal",
         tier: Tier::Twin,
-        file: "crates/os/src/linux/job.rs",
-        find: "Kind::Group(group) => group.kill(),",
-        replace: "Kind::Group(_) => Ok(()),",
-        why: "ending a job on Linux leaves its processes running",
+        file: "crates/os/src/linux/process.rs",
+        find: "code: 128 + signal.cast_unsigned()",
+        replace: "code: signal.cast_unsigned()",
+        caught_by: "job::three_generations_are_killed_as_one",
+        why: "a killed process on Linux ends with a code that could be its own",
     },
     Defect {
         name: "lost-exit-code",
@@ -42,6 +46,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         file: "crates/os/src/windows/job.rs",
         find: "TerminateJobObject(self.handle.as_raw_handle(), exit_code)",
         replace: "TerminateJobObject(self.handle.as_raw_handle(), exit_code & 1)",
+        caught_by: "three_generations_are_gone_with_the_exit_code_as_seen_from_outside",
         why: "a killed job on Windows does not end with the code that was asked for",
     },
     Defect {
@@ -50,6 +55,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         file: "testbed/src/control_plane/layout.rs",
         find: "--controllers=*,bootstrap-signer-controller,token-cleaner-controller",
         replace: "--controllers=*",
+        caught_by: "starts_within_30_seconds_with_all_that_a_join_needs",
         why: "nobody signs cluster-info, so that no node can trust what it discovers",
     },
     Defect {
@@ -58,6 +64,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         file: "testbed/src/image/layout.rs",
         find: "digest.replace(':', \"/\")",
         replace: "digest.replace(':', \"-\")",
+        caught_by: "skopeo_reads_an_oci_archive",
         why: "an image layout whose blobs are not where the specification says",
     },
 ];
