@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::sys;
 
 #[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct HostFacts {
     /// `linux` or `windows`, as Kubernetes spells it.
     pub os: String,
@@ -27,6 +28,7 @@ pub struct HostFacts {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct WindowsBuild {
     pub major: u32,
     pub minor: u32,
@@ -36,6 +38,7 @@ pub struct WindowsBuild {
 
 /// Whom this process runs as.
 #[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Account {
     pub name: String,
     /// The uid, or the SID.
