@@ -1,7 +1,7 @@
 //! One container of a pod: attempt after attempt, until it has ended for good.
 
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use holder::client::{Client, ClientError};
 use holder::clock;
@@ -33,6 +33,9 @@ enum StartError {
     #[error("write the container's record")]
     Record(#[from] io::Error),
 }
+
+/// How long to leave a holder alone that did not answer a question it should have.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
 
 /// One container at work.
 struct Worker<'a> {
@@ -128,14 +131,16 @@ impl Worker<'_> {
 
     /// Waits for the end, whoever brings the news: the holder, or the silence after it.
     fn wait(&self) -> ExitRecord {
-        let waited = Client::connect(&self.pod.endpoint).and_then(|mut client| client.wait(&self.id()));
-        match waited {
-            Ok(record) => record,
-            Err(_) => match self.fate() {
-                Fate::Ended(record) => record,
-                // The question failed, not the container: ask again.
-                Fate::Running(_) => self.wait(),
-            },
+        loop {
+            let waited = Client::connect(&self.pod.endpoint).and_then(|mut client| client.wait(&self.id()));
+            if let Ok(record) = waited {
+                return record;
+            }
+            if let Fate::Ended(record) = self.fate() {
+                return record;
+            }
+            // The question failed, not the container: ask again, but not in a hurry.
+            std::thread::sleep(ASK_AGAIN);
         }
     }
 
@@ -189,7 +194,7 @@ impl Worker<'_> {
         }
     }
 
-    fn note_backoff(&self, delay: std::time::Duration) {
+    fn note_backoff(&self, delay: Duration) {
         let message = format!("starts again in {} s", delay.as_secs());
         let intent = Intent::Wait { reason: "CrashLoopBackOff".to_owned(), message };
         if let Err(e) = record::write(&self.dir.record(), &ContainerRecord::new(self.attempt, intent)) {
