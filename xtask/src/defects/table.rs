@@ -50,13 +50,13 @@ pub(super) const DEFECTS: &[Defect] = &[
         why: "a killed job on Windows does not end with the code that was asked for",
     },
     Defect {
-        name: "unsigned-discovery",
+        name: "timid-api-server",
         tier: Tier::Cluster,
         file: "testbed/src/control_plane/layout.rs",
-        find: "--controllers=*,bootstrap-signer-controller,token-cleaner-controller",
-        replace: "--controllers=*",
+        find: "--allow-privileged=true",
+        replace: "--allow-privileged=false",
         caught_by: "starts_within_30_seconds_with_all_that_a_join_needs",
-        why: "nobody signs cluster-info, so that no node can trust what it discovers",
+        why: "an API server that lets no HostProcess pod in",
     },
     Defect {
         name: "misplaced-blobs",
