@@ -8,6 +8,7 @@ use holder::log::Entry;
 use holder::protocol::{self, Answer, Request};
 use images::Source;
 use images::archive::Archive;
+use images::blobs::Blobs;
 use images::unpack::{self, Layout};
 use plan::quantity::Quantity;
 
@@ -53,7 +54,10 @@ fn image_reference(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     match Source::parse(text, Path::new("/base")) {
         Ok(Source::Dir(path) | Source::OciArchive(path)) => assert!(path.is_absolute(), "{}", path.display()),
-        Ok(Source::Reference(name)) => assert_eq!(name, text),
+        Ok(Source::Reference(name)) => {
+            let whole = Source::parse(&name.to_string(), Path::new("/base"));
+            assert_eq!(whole, Ok(Source::Reference(name)));
+        }
         Err(_) => {}
     }
 }
@@ -63,8 +67,9 @@ fn oci_archive(bytes: &[u8]) {
     let path = dir.path().join("archive.tar");
     std::fs::write(&path, bytes).expect("written");
     if let Ok(archive) = Archive::open(&path) {
-        let _ = archive.choose("windows", "amd64");
-        let _ = archive.choose("linux", "amd64");
+        for os in ["windows", "linux"] {
+            let _ = archive.find(os, "amd64").and_then(|found| archive.configuration(&found, os, "amd64"));
+        }
     }
 }
 

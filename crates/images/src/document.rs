@@ -2,17 +2,32 @@
 
 use serde::{Deserialize, Serialize};
 
+/// What a name in a registry or an entry of an index leads to.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "Either")]
+pub enum Document {
+    Index(Index),
+    Manifest(Manifest),
+}
+
+/// Told apart by what is in it: the media type is often left out, and a document that is both is an attack.
+#[derive(Deserialize)]
+struct Either {
+    manifests: Option<Vec<Descriptor>>,
+    config: Option<Descriptor>,
+    layers: Option<Vec<Descriptor>>,
+}
+
 #[derive(Debug, Clone, Deserialize)]
 pub struct Index {
     pub manifests: Vec<Descriptor>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Descriptor {
-    #[serde(default)]
-    pub media_type: String,
     pub digest: String,
+    #[serde(default)]
+    pub size: Option<u64>,
     #[serde(default)]
     pub platform: Option<Platform>,
 }
@@ -59,6 +74,21 @@ fn null_is_empty<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<String
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
+// === impl Document ===
+
+impl TryFrom<Either> for Document {
+    type Error = &'static str;
+
+    fn try_from(either: Either) -> Result<Document, &'static str> {
+        match (either.manifests, either.config, either.layers) {
+            (Some(manifests), None, None) => Ok(Document::Index(Index { manifests })),
+            (None, Some(config), Some(layers)) => Ok(Document::Manifest(Manifest { config, layers })),
+            (Some(_), ..) => Err("it is an index and a manifest at once"),
+            _ => Err("it is neither an index nor a manifest of version 2"),
+        }
+    }
+}
+
 // === impl Index ===
 
 impl Index {
@@ -100,6 +130,18 @@ mod tests {
         assert_eq!((parsed.config.cmd.len(), parsed.config.working_dir.as_str()), (0, "C:\\w"));
         let bare: Configuration = serde_json::from_str(r#"{"architecture":"a","os":"linux"}"#).unwrap();
         assert_eq!(bare.config, Runs::default());
+    }
+
+    #[test]
+    fn a_document_is_what_is_in_it() {
+        let parsed = |text| serde_json::from_str::<Document>(text).map_err(|e| e.to_string());
+        assert!(matches!(parsed(r#"{"manifests":[]}"#), Ok(Document::Index(_))));
+        let manifest = r#"{"config":{"digest":"d","size":7},"layers":[]}"#;
+        assert!(matches!(parsed(manifest), Ok(Document::Manifest(m)) if m.config.size == Some(7)));
+        let both = r#"{"manifests":[],"config":{"digest":"d"},"layers":[]}"#;
+        assert!(parsed(both).unwrap_err().contains("at once"));
+        assert!(parsed(r#"{"manifests":[],"layers":[]}"#).unwrap_err().contains("at once"));
+        assert!(parsed(r#"{"schemaVersion":1,"fsLayers":[]}"#).unwrap_err().contains("neither"));
     }
 
     #[test]

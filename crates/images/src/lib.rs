@@ -3,21 +3,33 @@
 //! | module | what it knows |
 //! |---|---|
 //! | [`source`] | what a pod's `image:` may say |
-//! | [`archive`] | OCI archives: a tar file with an image layout in it |
+//! | [`reference`] | names of images in registries |
+//! | [`policy`] | when an image is pulled |
+//! | [`blobs`] | where an image's parts lie, and which of them are this host's |
+//! | [`archive`] | … in a tar file |
+//! | [`registry`] | … in a registry |
 //! | [`document`] | the JSON of index, manifest and configuration |
 //! | [`unpack`] | layers onto a directory, and never outside it |
 //! | [`store`] | unpacked images, complete or absent |
-//!
-//! Registries are not spoken to yet.
+//! | [`progress`] | what a pull tells the one who waits for it |
 
 pub mod archive;
+pub mod blobs;
 pub mod document;
+pub mod policy;
+pub mod progress;
+pub mod reference;
+pub mod registry;
 pub mod source;
 pub mod store;
 pub mod unpack;
 
+mod names;
 #[cfg(test)]
 mod sample;
 
+pub use policy::PullPolicy;
+pub use progress::{Caller, Progress};
+pub use reference::Reference;
 pub use source::Source;
-pub use store::{Image, ImageError, Store};
+pub use store::{Image, ImageError, Store, Wanted};

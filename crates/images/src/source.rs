@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::reference::{Reference, ReferenceError};
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// `dir:PATH`: the directory is the image.
@@ -9,7 +11,7 @@ pub enum Source {
     /// `oci-archive:PATH`: a tar file with an OCI image layout.
     OciArchive(PathBuf),
     /// Anything else: the name of an image in a registry.
-    Reference(String),
+    Reference(Reference),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +20,8 @@ pub enum SourceError {
     Empty,
     #[error("image {0:?} names no path after the colon")]
     NoPath(String),
+    #[error(transparent)]
+    Reference(#[from] ReferenceError),
 }
 
 // === impl Source ===
@@ -36,7 +40,7 @@ impl Source {
         } else if text.is_empty() {
             Err(SourceError::Empty)
         } else {
-            Ok(Source::Reference(text.to_owned()))
+            Ok(Source::Reference(Reference::parse(text)?))
         }
     }
 }
@@ -51,7 +55,9 @@ mod tests {
         assert_eq!(parsed("dir:app"), Ok(Source::Dir("/pods/app".into())));
         assert_eq!(parsed("dir:/opt/app"), Ok(Source::Dir("/opt/app".into())));
         assert_eq!(parsed("oci-archive:x.tar"), Ok(Source::OciArchive("/pods/x.tar".into())));
-        assert_eq!(parsed("busybox:1.36"), Ok(Source::Reference("busybox:1.36".into())));
+        let busybox = Reference::parse("busybox:1.36").unwrap();
+        assert_eq!(parsed("busybox:1.36"), Ok(Source::Reference(busybox)));
+        assert!(matches!(parsed("Busybox"), Err(SourceError::Reference(_))));
         assert_eq!(parsed("dir:"), Err(SourceError::NoPath("dir:".into())));
         assert_eq!(parsed("oci-archive:"), Err(SourceError::NoPath("oci-archive:".into())));
         assert_eq!(parsed(""), Err(SourceError::Empty));

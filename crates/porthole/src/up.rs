@@ -34,13 +34,24 @@ pub fn up(args: &UpArgs) -> Outcome {
         pods.iter_mut().flat_map(|pod| &mut pod.containers).for_each(|c| c.limits = Default::default());
     }
     // Every image before any container: a pod whose image is missing starts nothing.
-    let images = pods.iter().map(|pod| run::pull(&node, pod)).collect::<Result<Vec<_>, _>>().or_no()?;
+    let images = pull(&node, &pods, &interrupts)?;
     let mode = if args.once { Mode::Once } else { Mode::AsThePodSays };
     let mut session = Session::new(&node, args, interrupts);
     for (pod, images) in pods.into_iter().zip(images) {
         session.start(pod, images, mode)?;
     }
     session.live()
+}
+
+/// Ctrl-C ends it: nothing runs yet that would have to be stopped.
+fn pull(
+    node: &Node,
+    pods: &[Admitted],
+    interrupts: &Receiver<Interrupt>,
+) -> Result<Vec<Vec<images::Image>>, Failure> {
+    let tell = |progress: &images::Progress| eprintln!("porthole: {progress}");
+    let caller = images::Caller { tell: &tell, gave_up: &|| interrupts.try_recv().is_ok() };
+    pods.iter().map(|pod| run::pull(node, pod, caller)).collect::<Result<_, _>>().or_no()
 }
 
 /// The pods of one file, and the file's path by which they are known.

@@ -17,7 +17,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use holder::client::{Client, ClientError};
-use images::Image;
+use images::{Caller, Image, PullPolicy, Wanted};
 use os::channel::Endpoint;
 
 use crate::admit::{Admitted, Asked, RestartPolicy};
@@ -57,6 +57,8 @@ struct Running {
 pub enum RunError {
     #[error("pod {pod}: {source}")]
     Image { pod: String, source: images::ImageError },
+    #[error("pod {pod}: {source}")]
+    Policy { pod: String, source: images::policy::UnknownPolicy },
     #[error("pod {pod}: write its record")]
     Record { pod: String, source: std::io::Error },
     #[error("pod {pod}")]
@@ -108,11 +110,14 @@ pub fn start(
     Ok(PodRun { pod: running, thread })
 }
 
-/// The images of a pod, unpacked where they were not: before anything of any pod is started.
-pub fn pull(node: &Node, pod: &Admitted) -> Result<Vec<Image>, RunError> {
+/// The images of a pod, pulled and unpacked where they were not: before anything of any pod is started.
+pub fn pull(node: &Node, pod: &Admitted, caller: Caller<'_>) -> Result<Vec<Image>, RunError> {
     let ensure = |asked: &Asked| {
+        let policy = asked.container.image_pull_policy.as_deref().map(PullPolicy::parse).transpose();
+        let policy = policy.map_err(|source| RunError::Policy { pod: pod.full_name(), source })?;
+        let (os, architecture) = (&node.facts.os, &node.facts.architecture);
         node.images
-            .ensure(&asked.source, &node.facts.os, &node.facts.architecture)
+            .ensure(&Wanted { source: &asked.source, policy, os, architecture }, caller)
             .map_err(|source| RunError::Image { pod: pod.full_name(), source })
     };
     pod.containers.iter().map(ensure).collect()
