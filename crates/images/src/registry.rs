@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt;
 use futures_util::future::{self, Either};
+use oci_client::RegistryOperation;
 use oci_client::client::{Client, ClientConfig, ClientProtocol};
 use oci_client::secrets::RegistryAuth;
 use tokio::runtime::{Builder, Runtime};
@@ -27,7 +28,7 @@ use answer::PullError;
 
 /// The waits between the tries.
 const DELAYS: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(2)];
-const LONGEST_CONNECT: Duration = Duration::from_secs(15);
+const LONGEST_CONNECT: Duration = Duration::from_secs(10);
 /// How long a registry may say nothing in the middle of an answer.
 const LONGEST_SILENCE: Duration = Duration::from_secs(30);
 /// How often the caller is asked whether the pull is still wanted.
@@ -77,6 +78,16 @@ impl<'a> Remote<'a> {
     /// How many bytes of blobs came.
     pub(crate) fn moved(&self) -> u64 {
         self.moved.get()
+    }
+
+    /// Gets the token that most registries want from anonymous clients too. Every request would do so by itself,
+    /// but passes over what goes wrong and asks the registry in vain.
+    fn introduce(&self) -> Result<(), PullError> {
+        let image = self.reference.inner();
+        self.tries(|| {
+            let answer = self.client.auth(image, &RegistryAuth::Anonymous, RegistryOperation::Pull);
+            self.wait(answer)?.map(drop).map_err(|e| PullError::of(self.reference.registry(), e))
+        })
     }
 
     fn get(&self, manifest: &oci_client::Reference) -> Result<Vec<u8>, PullError> {
@@ -146,6 +157,7 @@ impl Blobs for Remote<'_> {
     type Error = PullError;
 
     fn root(&self) -> Result<Vec<u8>, PullError> {
+        self.introduce()?;
         self.get(self.reference.inner())
     }
 
