@@ -44,7 +44,7 @@ enum Task {
     /// Measure a promise beside the program a user would pick instead
     Bench(bench::Options),
     /// Change the pure crates' code and see whether their tests notice
-    Mutants,
+    Mutants(mutants::Options),
     /// A cluster for development that stays: up, status, kubectl, down
     #[command(subcommand)]
     ControlPlane(control_plane::ControlPlaneCommand),
@@ -71,7 +71,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Fuzz(options) => fuzz::run(&options).map(answer),
         Task::E2e => e2e::run().map(done),
         Task::Bench(options) => bench::run(&options).map(answer),
-        Task::Mutants => mutants::run().map(answer),
+        Task::Mutants(options) => mutants::run(&options).map(answer),
         Task::ControlPlane(command) => control_plane::run(&command).map(done),
         Task::Status(options) => status::run(&options).map(done),
         Task::Windows(options) => windows::run(&options).map(done),
