@@ -65,6 +65,10 @@ fn read(text: &str) -> Result<oci_client::Reference, String> {
         Some(rest) => at_ipv6(rest)?,
         None => oci_client::Reference::try_from(text).map_err(|e| e.to_string())?,
     };
+    // `A/b` reads as a host, but without a dot or a port it is none: the crate then takes it for a repository.
+    if parsed.repository().contains(|c: char| c.is_ascii_uppercase()) {
+        return Err("its name has upper-case letters".to_owned());
+    }
     match parsed.digest() {
         Some(digest) if !crate::blobs::is_digest(digest) => {
             Err("its digest is not sha256 in lower case".to_owned())
