@@ -70,6 +70,7 @@ fn run_package(package: &str) -> Result<bool> {
     fs::create_dir_all(&out)?;
     hunt(&root, &out, package)?;
     let proof = proof(&out.join("mutants.out"), package, stamp)?;
+    fs::create_dir_all(root.join("docs/proofs"))?;
     let path = root.join(format!("docs/proofs/mutants-{package}.json"));
     results::store(&path, &(serde_json::to_string_pretty(&proof)? + "\n"))?;
     println!(

@@ -1,5 +1,6 @@
 //! The agent's end of the wire.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use os::channel::{Connection, Endpoint};
@@ -7,6 +8,7 @@ use os::job::JobStats;
 
 use crate::exit::ExitRecord;
 use crate::protocol::{Answer, FrameError, Held, Launch, Refusal, Request, UNDERSTOOD, receive, send};
+use crate::server::LONGEST_WAIT;
 
 /// One connection to one pod's holder.
 #[derive(Debug)]
@@ -18,9 +20,12 @@ pub struct Client {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Nobody answers there: the holder ended, or never was.
-    #[error("no holder answers at {endpoint}")]
+    /// Nobody is there: the holder ended, or never was.
+    #[error("no holder is at {endpoint}")]
     Absent { endpoint: String, source: std::io::Error },
+    /// Something is there, or may be, and cannot be reached: not a sign that the holder ended.
+    #[error("the holder at {endpoint} cannot be reached")]
+    Unreachable { endpoint: String, source: std::io::Error },
     #[error("talk to the holder")]
     Frame(#[from] FrameError),
     #[error("{message}")]
@@ -31,12 +36,30 @@ pub enum ClientError {
     OffTopic,
 }
 
+/// Longer than any answer takes; a wait is answered at least every [`LONGEST_WAIT`].
+const PATIENCE: Duration = Duration::from_secs(5);
+const BROKEN: [ErrorKind; 4] = [
+    ErrorKind::UnexpectedEof,
+    ErrorKind::ConnectionReset,
+    ErrorKind::ConnectionAborted,
+    ErrorKind::BrokenPipe,
+];
+
+fn failed(endpoint: &Endpoint, source: std::io::Error) -> ClientError {
+    let endpoint = endpoint.to_string();
+    match source.kind() {
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused => ClientError::Absent { endpoint, source },
+        _ => ClientError::Unreachable { endpoint, source },
+    }
+}
+
 // === impl Client ===
 
 impl Client {
     pub fn connect(endpoint: &Endpoint) -> Result<Client, ClientError> {
-        let connection = Connection::connect(endpoint)
-            .map_err(|source| ClientError::Absent { endpoint: endpoint.to_string(), source })?;
+        let connection = Connection::connect(endpoint).map_err(|source| failed(endpoint, source))?;
+        // A holder that is stopped or stuck must not take its agent along.
+        connection.set_read_timeout(Some(PATIENCE)).map_err(|source| failed(endpoint, source))?;
         let mut client = Client { connection, pid: 0 };
         match client.ask(&Request::Hello)? {
             Answer::Hello { version, pid } if UNDERSTOOD.contains(&version) => client.pid = pid,
@@ -64,9 +87,13 @@ impl Client {
 
     /// Blocks until the container has ended.
     pub fn wait(&mut self, id: &str) -> Result<ExitRecord, ClientError> {
-        match self.ask(&Request::Wait { id: id.into() })? {
-            Answer::Ended(record) => Ok(record),
-            _ => Err(ClientError::OffTopic),
+        self.connection.set_read_timeout(Some(LONGEST_WAIT + PATIENCE)).map_err(FrameError::from)?;
+        loop {
+            match self.ask(&Request::Wait { id: id.into() })? {
+                Answer::Ended(record) => return Ok(record),
+                Answer::StillRunning => {}
+                _ => return Err(ClientError::OffTopic),
+            }
         }
     }
 
@@ -106,9 +133,10 @@ impl Client {
 impl ClientError {
     /// The holder is not there any more, whether it was gone before or went while we spoke.
     pub fn is_absent(&self) -> bool {
-        matches!(
-            self,
-            ClientError::Absent { .. } | ClientError::Frame(FrameError::Closed | FrameError::Io(_))
-        )
+        match self {
+            ClientError::Absent { .. } | ClientError::Frame(FrameError::Closed) => true,
+            ClientError::Frame(FrameError::Io(e)) => BROKEN.contains(&e.kind()),
+            _ => false,
+        }
     }
 }

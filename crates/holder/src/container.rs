@@ -5,8 +5,8 @@
 
 use std::io::{self, Read};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,8 @@ use crate::protocol::{Answer, Held, Launch, Refusal};
 /// How long a killed job may take to become empty, and its streams to end, before the exit is published
 /// with a warning instead of waiting on.
 const DRAIN_LIMIT: Duration = Duration::from_secs(2);
+/// How long after a kill that failed the next one is tried.
+const KILL_AGAIN: Duration = Duration::from_secs(1);
 /// The threads here copy bytes and wait; the default of 2 MiB would be address space for nothing.
 pub(crate) const SMALL_STACK: usize = 96 * 1024;
 
@@ -33,7 +35,14 @@ pub struct Container {
     child: Child,
     started: String,
     phase: Phase,
-    waiting: Vec<Sender<Answer>>,
+    waiting: Vec<Waiting>,
+}
+
+/// Somebody who wants to hear of the end, and a sign that they still listen.
+#[derive(Debug)]
+pub struct Waiting {
+    pub reply: Sender<Answer>,
+    pub listening: Weak<()>,
 }
 
 #[derive(Debug)]
@@ -121,7 +130,10 @@ impl Container {
             Phase::Ended(_) => {
                 return Err(StateError { id: self.id.clone(), state: "has ended already" });
             }
-            Phase::Stopping { kill_at, .. } => *kill_at = (*kill_at).min(deadline),
+            Phase::Stopping { kill_at, grace: known, .. } if deadline < *kill_at => {
+                (*kill_at, *known) = (deadline, grace);
+            }
+            Phase::Stopping { .. } => {}
             Phase::Running => {
                 self.phase = Phase::Stopping { kill_at: deadline, grace, killed: false };
                 if !grace.is_zero() && self.child.request_stop().is_err() {
@@ -144,8 +156,11 @@ impl Container {
     pub fn enforce(&mut self, now: Instant) -> io::Result<()> {
         match &mut self.phase {
             Phase::Stopping { kill_at, killed, .. } if !*killed && *kill_at <= now => {
-                *killed = true;
-                self.job.as_ref().map_or(Ok(()), |job| job.terminate(KILLED_CODE))
+                let done = self.job.as_ref().map_or(Ok(()), |job| job.terminate(KILLED_CODE));
+                *killed = done.is_ok();
+                // A kill that failed is tried again, not given up.
+                *kill_at = now + KILL_AGAIN;
+                done
             }
             _ => Ok(()),
         }
@@ -156,11 +171,15 @@ impl Container {
     }
 
     /// Answers when the container has ended.
-    pub fn wait(&mut self, reply: Sender<Answer>) {
+    pub fn wait(&mut self, waiting: Waiting) {
         match &self.phase {
             // A client that went away meanwhile is no error.
-            Phase::Ended(record) => drop(reply.send(Answer::Ended(record.clone()))),
-            _ => self.waiting.push(reply),
+            Phase::Ended(record) => drop(waiting.reply.send(Answer::Ended(record.clone()))),
+            _ => {
+                // Clients ask again and again over a long life: those who went must not pile up.
+                self.waiting.retain(|known| known.listening.strong_count() > 0);
+                self.waiting.push(waiting);
+            }
         }
     }
 
@@ -169,8 +188,8 @@ impl Container {
         let record = self.record(end);
         let written = record.write(&self.exit_file);
         self.phase = Phase::Ended(record.clone());
-        for reply in self.waiting.drain(..) {
-            drop(reply.send(Answer::Ended(record.clone())));
+        for waiting in self.waiting.drain(..) {
+            drop(waiting.reply.send(Answer::Ended(record.clone())));
         }
         let closed = self.job.take().and_then(Arc::into_inner).map_or(Ok(()), Job::close);
         written.and(closed)
@@ -256,7 +275,7 @@ fn copy_stream(
     let Some(mut stream) = stream else { return Ok(()) };
     small_thread(which.name(), move || {
         if let Err(e) = log.copy(which, &mut stream) {
-            eprintln!("log {}: {e}", which.name());
+            crate::note(format_args!("log {}: {e}", which.name()));
         }
         drop(done);
     })

@@ -25,3 +25,10 @@ pub mod exit;
 pub mod log;
 pub mod protocol;
 pub mod server;
+
+/// A line for the holder's own log. Its disk may be full and its reader gone: neither may end the containers, as
+/// the print macros would.
+pub(crate) fn note(text: std::fmt::Arguments<'_>) {
+    use std::io::Write;
+    drop(writeln!(std::io::stderr(), "{text}"));
+}

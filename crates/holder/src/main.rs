@@ -13,13 +13,13 @@ const ENVIRONMENT: u8 = 3;
 
 fn main() -> ExitCode {
     let Some(endpoint) = endpoint_from_arguments() else {
-        eprintln!("{USAGE}");
+        say(USAGE);
         return ExitCode::from(WRONG_USE);
     };
     match hold(&endpoint) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
-            eprintln!("porthole-hold: {endpoint}: {e}");
+            say(&format!("porthole-hold: {endpoint}: {e}"));
             ExitCode::from(ENVIRONMENT)
         }
     }
@@ -36,7 +36,11 @@ fn endpoint_from_arguments() -> Option<Endpoint> {
 /// Listens first, then says so: whoever reads "ready" can connect.
 fn hold(endpoint: &Endpoint) -> std::io::Result<()> {
     let listener = Listener::bind(endpoint)?;
-    println!("ready");
-    std::io::stdout().flush()?;
+    writeln!(std::io::stdout(), "ready")?;
     Server::new(IDLE_LIMIT).serve(listener)
+}
+
+/// Whoever reads may be gone; that is no reason to panic.
+fn say(text: &str) {
+    drop(writeln!(std::io::stderr(), "{text}"));
 }

@@ -32,7 +32,7 @@ pub enum Request {
         id: String,
         grace_ms: u64,
     },
-    /// Answered when the container has ended, at once if it has.
+    /// Answered when the container has ended, at once if it has, or after a while if it has not.
     Wait {
         id: String,
     },
@@ -46,14 +46,24 @@ pub enum Request {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
-    Hello { version: u8, pid: u32 },
-    Started { pid: u32 },
+    Hello {
+        version: u8,
+        pid: u32,
+    },
+    Started {
+        pid: u32,
+    },
     Stopping,
     Ended(ExitRecord),
+    /// To a wait that took long: ask again.
+    StillRunning,
     Containers(Vec<Held>),
     Stats(JobStats),
     Left,
-    Refused { why: Refusal, message: String },
+    Refused {
+        why: Refusal,
+        message: String,
+    },
 }
 
 /// Why a request was not carried out, for the agent to branch on; the message is for people.

@@ -5,17 +5,22 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use os::channel::{Connection, Listener};
 
-use crate::container::{Container, End, small_thread};
+use crate::container::{Container, End, Waiting, small_thread};
 use crate::protocol::{Answer, Launch, Refusal, Request, VERSION, receive, send};
 
 /// A holder that holds nothing and hears from nobody goes away: an agent that died between starting a
 /// holder and using it leaves nothing behind. Exits are on disk by then.
 pub const IDLE_LIMIT: Duration = Duration::from_secs(10);
+/// How long a wait goes unanswered; then the client hears that the container still runs, and may ask again.
+pub const LONGEST_WAIT: Duration = Duration::from_secs(20);
+/// How long to pause when a connection could not be taken.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(200);
 /// How long the last answers may take to leave before the holder ends.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -35,7 +40,7 @@ pub struct Server {
 enum News {
     Connected,
     Disconnected,
-    Asked(Request, Sender<Answer>),
+    Asked(Request, Waiting),
     Ended(String, End),
 }
 
@@ -78,7 +83,7 @@ impl Server {
         match news {
             News::Connected => self.connections += 1,
             News::Disconnected => self.connections -= 1,
-            News::Asked(request, reply) => self.answer(request, reply),
+            News::Asked(request, from) => self.answer(request, from),
             News::Ended(id, end) => self.ended(&id, end),
         }
         self.enforce(Instant::now());
@@ -100,7 +105,7 @@ impl Server {
     fn enforce(&mut self, now: Instant) {
         for (id, container) in &mut self.containers {
             if let Err(e) = container.enforce(now) {
-                eprintln!("kill {id}: {e}");
+                crate::note(format_args!("kill {id}: {e}"));
             }
         }
     }
@@ -108,17 +113,17 @@ impl Server {
     fn ended(&mut self, id: &str, end: End) {
         let Some(container) = self.containers.get_mut(id) else { return };
         if let Err(e) = container.end(end) {
-            eprintln!("record the exit of {id}: {e}");
+            crate::note(format_args!("record the exit of {id}: {e}"));
         }
     }
 
-    fn answer(&mut self, request: Request, reply: Sender<Answer>) {
+    fn answer(&mut self, request: Request, from: Waiting) {
         let answer = match request {
             Request::Hello => Answer::Hello { version: VERSION, pid: std::process::id() },
             Request::Start(launch) => self.start(*launch),
             Request::Stop { id, grace_ms } => self.stop(&id, Duration::from_millis(grace_ms)),
             Request::Wait { id } => match self.containers.get_mut(&id) {
-                Some(container) => return container.wait(reply),
+                Some(container) => return container.wait(from),
                 None => unknown(&id),
             },
             Request::List => Answer::Containers(self.containers.values().map(Container::held).collect()),
@@ -126,10 +131,13 @@ impl Server {
             Request::Leave => self.leave(),
         };
         // The client may be gone; its disconnect is on the way.
-        drop(reply.send(answer));
+        drop(from.reply.send(answer));
     }
 
     fn start(&mut self, launch: Launch) -> Answer {
+        if self.leaving {
+            return refused(Refusal::State, "the holder is leaving".into());
+        }
         if self.containers.get(&launch.id).is_some_and(Container::is_running) {
             return refused(Refusal::Taken, format!("container {} is running already", launch.id));
         }
@@ -200,13 +208,14 @@ fn accept(listener: &Listener, messenger: &Sender<News>) {
                     drop(to_server.send(News::Disconnected));
                 });
                 if let Err(e) = started {
-                    eprintln!("serve a client: {e}");
+                    crate::note(format_args!("serve a client: {e}"));
                     drop(messenger.send(News::Disconnected));
                 }
             }
             Err(e) => {
-                eprintln!("accept: {e}");
-                return;
+                // Out of descriptors, perhaps: a holder that stops listening would be taken for dead.
+                crate::note(format_args!("accept: {e}"));
+                std::thread::sleep(ACCEPT_AGAIN);
             }
         }
     }
@@ -216,12 +225,17 @@ fn accept(listener: &Listener, messenger: &Sender<News>) {
 fn converse(mut connection: Connection, messenger: &Sender<News>) {
     while let Ok(request) = receive(&mut connection) {
         let (reply, answer) = channel();
-        if messenger.send(News::Asked(request, reply)).is_err() {
+        let listening = Arc::new(());
+        let from = Waiting { reply, listening: Arc::downgrade(&listening) };
+        if messenger.send(News::Asked(request, from)).is_err() {
             return;
         }
-        // No answer: the container was forgotten while this client waited for it.
-        let answer =
-            answer.recv().unwrap_or_else(|_| refused(Refusal::Unknown, "the container is gone".into()));
+        let answer = match answer.recv_timeout(LONGEST_WAIT) {
+            Ok(answer) => answer,
+            // Said now and then, so that the thread of a client that died finds out.
+            Err(RecvTimeoutError::Timeout) => Answer::StillRunning,
+            Err(RecvTimeoutError::Disconnected) => refused(Refusal::Unknown, "the container is gone".into()),
+        };
         if send(&mut connection, &answer).is_err() {
             return;
         }

@@ -281,12 +281,13 @@ struct Program {
 
 impl Program {
     fn start() -> Program {
+        Program::start_with(Stdio::inherit())
+    }
+
+    fn start_with(stderr: Stdio) -> Program {
         let world = World::without_server();
         let mut command = Command::new(env!("CARGO_BIN_EXE_porthole-hold"));
-        command
-            .args(["--endpoint", &world.endpoint.to_string()])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::inherit());
+        command.args(["--endpoint", &world.endpoint.to_string()]).stdout(Stdio::piped()).stderr(stderr);
         let mut child = command.spawn().unwrap();
         let mut said = String::new();
         let stdout = child.stdout.take().unwrap();
@@ -323,6 +324,55 @@ fn the_program_killed_takes_init_along() {
     let job = JobName { parent: program.world.job_parent.clone(), id: "a".into() };
     assert!(os::job::sweep(&job).unwrap(), "the job was still there");
     assert!(!os::job::sweep(&job).unwrap());
+}
+
+#[test]
+fn a_log_that_is_full_does_not_end_the_containers() {
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut program = Program::start_with(full.into());
+    let mut client = program.world.client();
+    client.start(program.world.shell("lasting", "sleep 600")).unwrap();
+    // Its end cannot be recorded, and that cannot be noted either.
+    let unrecorded = Launch { exit: "/not/there/exit.json".into(), ..program.world.shell("a", "exit 4") };
+    client.start(unrecorded).unwrap();
+    assert_eq!(client.wait("a").unwrap().code, 4);
+    assert!(client.list().unwrap().iter().any(|held| held.id == "lasting" && held.exit.is_none()));
+    assert_eq!(program.child.try_wait().unwrap(), None);
+    client.stop("lasting", Duration::ZERO).unwrap();
+    client.wait("lasting").unwrap();
+    client.leave().unwrap();
+    drop(client);
+    program.child.wait().unwrap();
+}
+
+#[test]
+fn a_holder_that_is_stuck_is_neither_waited_for_nor_taken_for_dead() {
+    let mut program = Program::start();
+    let mut client = program.world.client();
+    let signal = |name: &str| {
+        let sent = Command::new("kill").args([name, &program.child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+    };
+    signal("-STOP");
+    let begun = Instant::now();
+    for error in [client.list().unwrap_err(), Client::connect(&program.world.endpoint).unwrap_err()] {
+        assert!(!error.is_absent(), "{error:?}");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    signal("-CONT");
+    drop(client);
+    let mut client = program.world.client();
+    client.leave().unwrap();
+    drop(client);
+    program.child.wait().unwrap();
+}
+
+#[test]
+fn a_holder_that_leaves_takes_nothing_on() {
+    let world = World::lasting();
+    let mut client = world.client();
+    client.leave().unwrap();
+    assert_eq!(refusal(client.start(world.shell("a", "exit 0"))), Refusal::State);
 }
 
 #[test]
