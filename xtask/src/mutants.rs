@@ -91,6 +91,8 @@ fn hunt(root: &Path, out: &Path, package: &str) -> Result<()> {
     command.args(["--", "--lib", "--bins", "--tests"]).env("PORTHOLE_FIXTURE", static_fixture()?);
     // Found by an outer cargo; cargo-mutants would hand it to the copies it builds.
     command.env_remove("CARGO_MANIFEST_DIR");
+    // Two copies in one target directory would run each other's programs.
+    command.env_remove("CARGO_TARGET_DIR");
     let status = command.status().context("start cargo-mutants")?;
     // 2: some survived, 3: some hung; both are in the outcomes.
     ensure!(matches!(status.code(), Some(0 | 2 | 3)), "cargo-mutants ended with {status}");

@@ -273,6 +273,26 @@ fn garbage_on_the_wire_ends_that_connection_only() {
     assert_eq!(client.list().unwrap(), []);
 }
 
+#[test]
+fn nobody_there_differs_from_somebody_strange() {
+    let world = World::without_server();
+    assert!(Client::connect(&world.endpoint).unwrap_err().is_absent());
+    for answer in [&b"\x20\0\0\0\x01{\"Hello\":{\"version\":9,\"pid\":7}}"[..], b"\x07\0\0\0\x01\"Left\""] {
+        let listener = Listener::bind(&world.endpoint).unwrap();
+        let server = std::thread::spawn(move || {
+            let mut connection = listener.accept().unwrap();
+            drop(holder::protocol::receive::<holder::protocol::Request>(&mut connection));
+            std::io::Write::write_all(&mut connection, answer).unwrap();
+            connection
+        });
+        let error = Client::connect(&world.endpoint).unwrap_err();
+        assert!(matches!(error, ClientError::Version(9) | ClientError::OffTopic), "{error:?}");
+        assert!(!error.is_absent());
+        drop(server.join().unwrap());
+        os::channel::remove_leftover(&world.endpoint).unwrap();
+    }
+}
+
 /// The program itself, as the agent starts it.
 struct Program {
     child: Child,

@@ -20,9 +20,14 @@ static TEMPORARY: AtomicU32 = AtomicU32::new(0);
 /// Replaces `path` by `bytes`: after a crash or power loss a reader finds the old content or the new, never a part.
 /// The file is private to its owner.
 pub fn write_durable(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    put(path, bytes, |_| Ok(()))
+}
+
+fn put(path: &Path, bytes: &[u8], finish: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let serial = TEMPORARY.fetch_add(1, Ordering::Relaxed);
     let beside = with_suffix(path, &format!(".{}-{serial}.tmp", std::process::id()));
-    let result = fill(&beside, bytes).and_then(|()| sys::file::replace(&beside, path));
+    let result =
+        fill(&beside, bytes).and_then(|()| finish(&beside)).and_then(|()| sys::file::replace(&beside, path));
     if result.is_err() {
         // The first error is the one to report; what is left is a file nobody reads.
         drop(std::fs::remove_file(&beside));
@@ -44,14 +49,19 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 
 /// Writes a program that only its owner may run, durably. Windows needs no mark on a file to run it.
 pub fn write_program(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    write_durable(path, bytes)?;
-    sys::file::make_executable(path)
+    // Before it gets its name: a kill in between must not leave a program that cannot be run.
+    put(path, bytes, sys::file::make_executable)
 }
 
 /// A directory, and its missing parents, that is closed to other accounts from the moment it exists. One that is
 /// there already is closed, unless it belongs to somebody else.
 pub fn make_private_dir(path: &Path) -> io::Result<()> {
     sys::file::make_private_dir(path)
+}
+
+/// Renames within a directory; on Windows waits a moment for those who still have something in it open.
+pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    sys::file::rename(from, to)
 }
 
 /// Removes a tree, read-only entries too. Links are removed, not followed; a mount inside is an error.

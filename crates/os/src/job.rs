@@ -116,6 +116,16 @@ impl Job {
     }
 }
 
+/// Whether processes run in a job of that name, whoever made it. Where a job dies with its owner: no.
+pub fn holds_processes(name: &JobName) -> io::Result<bool> {
+    sys::job::holds_processes(name)
+}
+
+/// Whether jobs can have limits here; otherwise why not.
+pub fn limits_work() -> Result<(), String> {
+    sys::job::limits_work()
+}
+
 /// For the agent after a crash: ends whatever is left in a job of that name and removes it; true if there was one.
 /// Windows has nothing to sweep, the kernel did it when the holder's handle closed.
 pub fn sweep(name: &JobName) -> io::Result<bool> {

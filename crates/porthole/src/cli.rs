@@ -126,7 +126,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
     match cli.act() {
         Ok(code) => code,
         Err(failure) => {
-            eprintln!("porthole: {}", failure.line());
+            up::say(&failure.line());
             failure.code
         }
     }

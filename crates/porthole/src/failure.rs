@@ -9,6 +9,8 @@ pub mod code {
     pub const USAGE: i32 = 2;
     /// The environment does not allow it.
     pub const ENVIRONMENT: i32 = 3;
+    /// Stopped by Ctrl-C before the work was done.
+    pub const INTERRUPTED: i32 = 130;
 }
 
 /// An error with the exit code it leads to.

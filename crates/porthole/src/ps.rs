@@ -29,7 +29,10 @@ pub fn render(pods: &[PodView]) -> String {
         ]
     };
     let rows: Vec<_> = pods.iter().flat_map(|pod| pod.containers.iter().map(move |c| row(pod, c))).collect();
-    table(&["POD", "CONTAINER", "STATE", "RESTARTS", "PID", "NOTE"], &rows)
+    let problems = pods.iter().filter_map(|pod| {
+        pod.problem.as_ref().map(|problem| format!("{}/{}: {problem}\n", pod.namespace, pod.name))
+    });
+    table(&["POD", "CONTAINER", "STATE", "RESTARTS", "PID", "NOTE"], &rows) + &problems.collect::<String>()
 }
 
 fn state(container: &ContainerView) -> String {
@@ -70,9 +73,11 @@ mod tests {
             uid: Default::default(),
             file: "f".into(),
             holder: None,
+            problem: Some("odd".into()),
             containers: vec![container],
         };
         let text = render(std::slice::from_ref(&pod));
+        assert!(text.ends_with("default/web: odd\n"), "{text}");
         let words: Vec<_> = text.lines().nth(1).unwrap().split_whitespace().collect();
         assert_eq!(words, ["default/web", "main", "Exited(137)", "2", "-", "HolderDied:", "gone"]);
         let json = serde_json::to_value(&pod).unwrap();

@@ -3,9 +3,10 @@
 mod screen;
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use anyhow::anyhow;
@@ -23,6 +24,8 @@ use screen::Screen;
 
 /// How often the containers' logs are looked at for new lines.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// What a container needs that is not in a job.
+const NAMESPACES: [&str; 4] = ["user-namespace", "mount-namespace", "pid-namespace", "overlayfs"];
 
 pub fn up(args: &UpArgs) -> Outcome {
     let files = args.files.iter().map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;
@@ -33,6 +36,7 @@ pub fn up(args: &UpArgs) -> Outcome {
     if unlimited {
         pods.iter_mut().flat_map(|pod| &mut pod.containers).for_each(|c| c.limits = Default::default());
     }
+    name_forgotten(&node, &pods);
     // Every image before any container: a pod whose image is missing starts nothing.
     let images = pull(&node, &pods, &interrupts)?;
     let mode = if args.once { Mode::Once } else { Mode::AsThePodSays };
@@ -49,9 +53,18 @@ fn pull(
     pods: &[Admitted],
     interrupts: &Receiver<Interrupt>,
 ) -> Result<Vec<Vec<images::Image>>, Failure> {
-    let tell = |progress: &images::Progress| eprintln!("porthole: {progress}");
+    let tell = |progress: &images::Progress| say(&progress.to_string());
     let caller = images::Caller { tell: &tell, gave_up: &|| interrupts.try_recv().is_ok() };
     pods.iter().map(|pod| run::pull(node, pod, caller)).collect::<Result<_, _>>().or_no()
+}
+
+/// Pods of an earlier `up` that nobody looks after any more: they run on, and that must not go unsaid.
+fn name_forgotten(node: &Node, pods: &[Admitted]) {
+    let there = runtime::view::pods(&node.layout, &node.facts.boot_id).unwrap_or_default();
+    for pod in there.iter().filter(|there| pods.iter().all(|pod| pod.uid != there.uid)) {
+        let name = format!("{}/{}", pod.namespace, pod.name);
+        say(&format!("{name} of {} is still here from an earlier run and is left alone", pod.file.display()));
+    }
 }
 
 /// The pods of one file, and the file's path by which they are known.
@@ -66,25 +79,24 @@ fn read(file: &Path) -> Result<Manifest, Failure> {
     Ok(Manifest { path, pods })
 }
 
-/// Where limits need root and we are not root, namespaces take the place of jobs and limits are dropped; true then.
+/// Where jobs cannot have limits, namespaces take the place of jobs and limits are dropped; true then.
 fn check_account() -> Result<bool, Failure> {
-    if os::elevated() {
-        return Ok(false);
-    }
+    let Err(why) = os::job::limits_work() else { return Ok(false) };
     let capabilities = os::probe::capabilities();
-    let missing = |id: &str| capabilities.iter().find(|capability| capability.id == id && !capability.found);
-    if let Some(missing) = missing("user-namespace") {
+    let missing = |id: &&str| capabilities.iter().any(|known| known.id == *id && !known.found);
+    let missing: Vec<_> = NAMESPACES.iter().copied().filter(|id| missing(id)).collect();
+    if !missing.is_empty() {
         let line: Vec<_> = std::env::args().collect();
-        let why = format!("not root, and user namespaces are closed to you ({})", missing.detail);
-        return Err(Failure::new(code::ENVIRONMENT, anyhow!("{why}; run: sudo {}", line.join(" "))));
+        let text = format!("{why}, and this host does not allow you: {}", missing.join(", "));
+        return Err(Failure::new(code::ENVIRONMENT, anyhow!("{text}; run: sudo {}", line.join(" "))));
     }
-    let unlimited = missing("cgroup-writable").is_some();
-    if unlimited {
-        eprintln!(
-            "porthole: warning: not root: containers run as you in namespaces of their own, without limits"
-        );
-    }
-    Ok(unlimited)
+    say(&format!("warning: {why}: containers run as you in namespaces of their own, without limits"));
+    Ok(true)
+}
+
+/// A line for people. Whoever reads may be gone, and that is no reason to leave pods behind.
+pub(crate) fn say(text: &str) {
+    drop(writeln!(std::io::stderr(), "porthole: {text}"));
 }
 
 fn open(args: &UpArgs) -> Result<Node, Failure> {
@@ -126,32 +138,25 @@ struct Session<'a> {
     once: bool,
     pods: Vec<PodRun>,
     screen: Screen,
-    inputs: Receiver<Input>,
+    interrupts: Receiver<Interrupt>,
+    news: Receiver<Event>,
     events: Sender<Event>,
     first_failure: Option<u32>,
     stops: usize,
-}
-
-enum Input {
-    Event(Event),
-    Interrupt,
 }
 
 // === impl Session ===
 
 impl<'a> Session<'a> {
     fn new(node: &'a Arc<Node>, args: &UpArgs, interrupts: Receiver<Interrupt>) -> Session<'a> {
-        let (to_us, inputs) = channel();
-        let (events, from_pods) = channel();
-        forward(from_pods, to_us.clone(), Input::Event);
-        forward(interrupts, to_us, |_: Interrupt| Input::Interrupt);
-        let screen = Screen::new(args.plain);
+        let (events, news) = channel();
         Session {
             node,
             once: args.once,
             pods: Vec::new(),
-            screen,
-            inputs,
+            screen: Screen::new(args.plain),
+            interrupts,
+            news,
             events,
             first_failure: None,
             stops: 0,
@@ -178,42 +183,43 @@ impl<'a> Session<'a> {
     /// Shows what happens until everything has ended, by itself or because it was asked to.
     fn live(mut self) -> Outcome {
         while !self.pods.iter().all(PodRun::is_over) {
-            match self.inputs.recv_timeout(LOOK_AGAIN) {
-                Ok(input) => self.hear(input),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
+            if let Ok(event) = self.news.recv_timeout(LOOK_AGAIN) {
+                self.hear(&event);
+            }
+            if self.interrupts.try_recv().is_ok() {
+                self.stop();
             }
             self.screen.follow();
         }
         self.finish()?;
-        let failed = self.first_failure.filter(|_| self.once && self.stops == 0);
-        Ok(failed.map_or(code::OK, |code| i32::from_ne_bytes(code.to_ne_bytes())))
+        let failed = self.first_failure.map(|code| i32::from_ne_bytes(code.to_ne_bytes()));
+        Ok(match (self.once, failed) {
+            (true, Some(code)) => code,
+            // What was to run once did not come to its end.
+            (true, None) if self.stops > 0 => code::INTERRUPTED,
+            _ => code::OK,
+        })
     }
 
-    fn hear(&mut self, input: Input) {
-        match input {
-            Input::Event(event) => {
-                if let What::Ended(record) = &event.what
-                    && record.code != 0
-                {
-                    self.first_failure.get_or_insert(record.code);
-                }
-                self.screen.show(&event);
-            }
-            Input::Interrupt => self.stop(),
+    fn hear(&mut self, event: &Event) {
+        if let What::Ended(record) = &event.what
+            && record.code != 0
+        {
+            self.first_failure.get_or_insert(record.code);
         }
+        self.screen.show(event);
     }
 
     /// The first request gives the pods their grace period, the second none.
     fn stop(&mut self) {
         self.stops += 1;
         let at_most = (self.stops > 1).then_some(Duration::ZERO);
+        self.pods.iter().for_each(|pod| pod.stop(at_most));
         self.screen.note(if at_most.is_none() {
             "stopping; once more to stop at once"
         } else {
             "stopping at once"
         });
-        self.pods.iter().for_each(|pod| pod.stop(at_most));
     }
 
     /// Takes every pod off the host; what could not be taken off is said, and the rest still goes.
@@ -236,22 +242,9 @@ impl<'a> Session<'a> {
     }
 
     fn drain(&mut self) {
-        while let Ok(input) = self.inputs.try_recv() {
-            if let Input::Event(_) = &input {
-                self.hear(input);
-            }
+        while let Ok(event) = self.news.try_recv() {
+            self.hear(&event);
         }
         self.screen.follow();
     }
-}
-
-fn forward<T: Send + 'static>(from: Receiver<T>, to: Sender<Input>, wrap: fn(T) -> Input) {
-    std::thread::spawn(move || {
-        // Ends when either side is gone.
-        while let Ok(item) = from.recv() {
-            if to.send(wrap(item)).is_err() {
-                return;
-            }
-        }
-    });
 }

@@ -127,6 +127,7 @@ fn an_agent_killed_at_any_moment_leaves_nothing_that_the_next_one_cannot_take_up
         up.interrupt();
         let (code, said) = up.wait();
         assert_eq!(code, 0, "{said:#?}");
+        assert!(!said.iter().any(|line| line.contains("HolderDied")), "no holder died: {said:#?}");
         stage.assert_nothing_left();
     }
 }

@@ -226,7 +226,7 @@ fn where_user_namespaces_are_forbidden_the_answer_is_3_with_the_sudo_line() {
     let output = child.wait_with_output().unwrap();
     let (out, err) = text(&output);
     assert_eq!(output.status.code(), Some(3), "{out}{err}");
-    assert!(err.contains("not root, and user namespaces are closed to you"), "{err}");
+    assert!(err.contains("not root, and this host does not allow you: user-namespace"), "{err}");
     let sudo = world.up(&file)[4..].join(" ");
     assert!(err.trim_end().ends_with(&format!("run: sudo {sudo}")), "{err}");
     assert!(!out.contains("it ran") && !world.path("state/root").exists(), "{out}");

@@ -83,7 +83,11 @@ pub enum Refused {
 }
 
 const DEFAULT_GRACE: i64 = 30;
+/// Ten years: for ever, and still a time that can be added to now.
+const LONGEST_GRACE: Duration = Duration::from_secs(10 * 365 * 86_400);
 const LONGEST_NAME: usize = 253;
+/// Container names are labels.
+const LONGEST_LABEL: usize = 63;
 
 /// Checks a pod of a file against this host. All that is wrong is said at once.
 pub fn admit(pod: &Pod, file: &Path, layout: &Layout, account: &Account) -> Result<Admitted, Vec<Refused>> {
@@ -111,7 +115,7 @@ pub fn admit(pod: &Pod, file: &Path, layout: &Layout, account: &Account) -> Resu
                 name,
                 file: file.to_owned(),
                 spec_digest: record::digest(spec).unwrap_or_default(),
-                grace: Duration::from_secs(u64::try_from(grace).unwrap_or(0)),
+                grace: Duration::from_secs(u64::try_from(grace).unwrap_or(0)).min(LONGEST_GRACE),
                 restart,
                 containers,
                 warnings: without_effect(spec),
@@ -143,7 +147,7 @@ fn listed(spec: &PodSpec) -> impl Iterator<Item = (Kind, String, &Container)> {
 fn asked(spec: &PodSpec, base: &Path, refused: &mut Vec<Refused>) -> Vec<Asked> {
     let mut all: Vec<Asked> = Vec::new();
     for (kind, field, container) in listed(spec) {
-        if !is_name(&container.name) || container.name.contains('.') {
+        if !is_name(&container.name) || container.name.contains('.') || container.name.len() > LONGEST_LABEL {
             refused.push(Refused::Name(container.name.clone()));
         } else if all.iter().any(|other| other.container.name == container.name) {
             refused.push(Refused::Twice { field: format!("{field}.name"), name: container.name.clone() });

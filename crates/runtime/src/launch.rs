@@ -209,6 +209,10 @@ fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
         let entry = entry?;
         let (source, target) = (entry.path(), to.join(entry.file_name()));
         if source.is_dir() {
+            if entry.file_type()?.is_symlink() {
+                let text = format!("{} is a link to a directory, which a copy cannot keep", source.display());
+                return Err(io::Error::new(io::ErrorKind::Unsupported, text));
+            }
             copy_tree(&source, &target)?;
         } else {
             std::fs::copy(&source, &target)?;

@@ -24,6 +24,7 @@ pub mod record;
 pub mod run;
 pub mod view;
 
+mod fate;
 mod node;
 
 pub use node::{Node, NodeError};

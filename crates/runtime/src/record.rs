@@ -27,8 +27,6 @@ pub struct PodRecord {
     pub file: PathBuf,
     pub spec_digest: String,
     pub grace_seconds: u64,
-    /// The boot of the machine in which it was started.
-    pub boot_id: String,
     pub containers: Vec<ContainerName>,
     #[serde(flatten)]
     pub unknown: Map<String, Value>,
@@ -54,6 +52,8 @@ pub struct ContainerRecord {
     pub v: u32,
     pub attempt: u32,
     pub state: Intent,
+    /// The boot of the machine in which this was meant.
+    pub boot_id: String,
     #[serde(flatten)]
     pub unknown: Map<String, Value>,
 }
@@ -71,8 +71,8 @@ pub enum Intent {
 // === impl ContainerRecord ===
 
 impl ContainerRecord {
-    pub fn new(attempt: u32, state: Intent) -> ContainerRecord {
-        ContainerRecord { v: VERSION, attempt, state, unknown: Map::new() }
+    pub fn new(attempt: u32, state: Intent, boot_id: &str) -> ContainerRecord {
+        ContainerRecord { v: VERSION, attempt, state, boot_id: boot_id.to_owned(), unknown: Map::new() }
     }
 
     /// The id by which the holder knows this attempt.
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn fields_of_a_newer_version_are_kept() {
-        let text = r#"{"v":1,"attempt":3,"state":"start","colour":"red"}"#;
+        let text = r#"{"v":1,"attempt":3,"state":"start","bootId":"b","colour":"red"}"#;
         let record: ContainerRecord = serde_json::from_str(text).unwrap();
         assert_eq!((record.attempt, &record.state), (3, &Intent::Start));
         let again = serde_json::to_value(&record).unwrap();

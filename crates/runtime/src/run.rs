@@ -26,7 +26,6 @@ use crate::journal::{Effect, Journal, JournalError};
 use crate::layout::PodDir;
 use crate::node::Node;
 use crate::record::Kind;
-pub(crate) use adopt::why_gone;
 use event::{Event, What};
 use stop_flag::StopFlag;
 

@@ -5,15 +5,15 @@
 
 use std::io;
 
-use holder::client::Client;
 use holder::exit::{ExitReason, ExitRecord};
 use holder::protocol::Held;
 use serde::Serialize;
 use uuid::Uuid;
 
+use crate::fate::{self, Fate, Traces};
 use crate::layout::{ContainerDir, Layout, PodDir};
 use crate::record::{self, ContainerName, ContainerRecord, Intent, Kind, PodRecord};
-use crate::run::why_gone;
+use crate::run::remove::chain;
 
 /// One pod, as `ps -o json` prints it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -25,6 +25,9 @@ pub struct PodView {
     pub file: std::path::PathBuf,
     /// The holder's process, if it is there.
     pub holder: Option<u32>,
+    /// Why less is known of it than should be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
     pub containers: Vec<ContainerView>,
 }
 
@@ -57,6 +60,8 @@ pub enum State {
     /// Asked to end, and has not yet.
     Stopping,
     Exited,
+    /// Its holder does not answer, or its record cannot be read.
+    Unknown,
 }
 
 /// Every pod under this root, by name.
@@ -71,52 +76,92 @@ pub fn pods(layout: &Layout, boot_id: &str) -> io::Result<Vec<PodView>> {
         if PodDir::is_gone(dir.path()) {
             continue;
         }
-        // No record: not finished being made, or removed since we listed.
-        if let Some(record) = record::read::<PodRecord>(&dir.record())? {
-            pods.push(pod(layout, &dir, record, boot_id)?);
+        match record::read::<PodRecord>(&dir.record()) {
+            Ok(Some(record)) => pods.push(pod(layout, &dir, record, boot_id)),
+            // Not finished being made, or removed since we listed.
+            Ok(None) => {}
+            Err(e) => pods.push(PodView::damaged(&dir, &e)),
         }
     }
     pods.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
     Ok(pods)
 }
 
-fn pod(layout: &Layout, dir: &PodDir, record: PodRecord, boot_id: &str) -> io::Result<PodView> {
-    let mut client = Client::connect(&layout.holder_endpoint(record.uid)).ok();
-    let held = client.as_mut().and_then(|client| client.list().ok()).unwrap_or_default();
-    let gone = why_gone(&record, boot_id);
-    let view = |name: &ContainerName| container(name, &dir.container(&name.name), &held, gone);
-    Ok(PodView {
-        containers: record.containers.iter().map(view).collect::<io::Result<_>>()?,
+fn pod(layout: &Layout, dir: &PodDir, record: PodRecord, boot_id: &str) -> PodView {
+    let asked = fate::held(&layout.holder_endpoint(record.uid));
+    let (holder, held, problem) = match asked {
+        Ok((pid, held)) => (pid, Some(held), None),
+        Err(e) => (None, None, Some(chain(&e))),
+    };
+    let look = |name: &ContainerName| {
+        let mut view = ContainerView::waiting(name, 0);
+        let dir = dir.container(&name.name);
+        if let Err(e) = look(&mut view, name, &dir, held.as_deref(), boot_id) {
+            view.unknown(&e.to_string());
+        }
+        let id = ContainerRecord::id(&name.name, view.restarts);
+        let died = view.reason.as_deref() == Some("HolderDied");
+        if died && os::job::holds_processes(&layout.job(record.uid, &id)).unwrap_or(false) {
+            view.message =
+                Some("its holder ended first; what it started runs on until the next `up`".to_owned());
+        }
+        view
+    };
+    PodView {
+        containers: record.containers.iter().map(look).collect(),
         namespace: record.namespace,
         name: record.name,
         uid: record.uid,
         file: record.file,
-        holder: client.map(|client| client.pid),
-    })
+        holder,
+        problem,
+    }
 }
 
-fn container(
+/// Fills in what is known of one container.
+fn look(
+    view: &mut ContainerView,
     name: &ContainerName,
     dir: &ContainerDir,
-    held: &[Held],
-    gone: &str,
-) -> io::Result<ContainerView> {
-    let record: Option<ContainerRecord> = record::read(&dir.record())?;
-    let mut view = ContainerView::waiting(name, record.as_ref().map_or(0, |record| record.attempt));
-    let Some(record) = record else { return Ok(view) };
+    held: Option<&[Held]>,
+    boot_id: &str,
+) -> io::Result<()> {
+    let Some(record) = record::read::<ContainerRecord>(&dir.record())? else { return Ok(()) };
+    view.restarts = record.attempt;
     let id = ContainerRecord::id(&name.name, record.attempt);
-    let exit = ExitRecord::read(&dir.exit(record.attempt))?;
-    match (exit, held.iter().find(|held| held.id == id)) {
-        (Some(exit), _) => view.exited(&exit),
-        (None, Some(held)) => view.held(held),
-        (None, None) if record.state == Intent::Start => view.lost(gone),
-        (None, None) => {}
+    let (exit, log) = (dir.exit(record.attempt), dir.log(record.attempt));
+    let traces = Traces { id: &id, exit: &exit, log: &log, boots: [&record.boot_id, boot_id] };
+    match traces.fate(held.unwrap_or_default().to_vec())? {
+        Fate::Ended(end) if held.is_none() && end.reason == ExitReason::HolderDied => {
+            view.unknown("its holder does not answer");
+        }
+        Fate::Ended(end) => view.exited(&end),
+        Fate::Running(held) => view.held(&held),
+        Fate::NotStarted => {}
     }
     if let Intent::Wait { reason, message } = record.state {
         view.reason = Some(reason);
         view.message.get_or_insert(message);
     }
-    Ok(view)
+    Ok(())
+}
+
+// === impl PodView ===
+
+impl PodView {
+    /// A pod whose record cannot be read is shown by its directory's name rather than hidden.
+    fn damaged(dir: &PodDir, error: &io::Error) -> PodView {
+        let name = dir.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        PodView {
+            namespace: "?".to_owned(),
+            uid: name.parse().unwrap_or_default(),
+            name,
+            file: dir.record(),
+            holder: None,
+            problem: Some(error.to_string()),
+            containers: Vec::new(),
+        }
+    }
 }
 
 // === impl ContainerView ===
@@ -155,9 +200,8 @@ impl ContainerView {
         self.finished = Some(exit.finished.clone());
     }
 
-    fn lost(&mut self, why: &str) {
-        self.state = State::Exited;
-        self.reason = Some(ExitReason::HolderDied.to_string());
+    fn unknown(&mut self, why: &str) {
+        self.state = State::Unknown;
         self.message = Some(why.to_owned());
     }
 }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::cgroup;
@@ -35,10 +35,28 @@ struct View {
 
 /// Whether jobs are cgroups here; otherwise why not.
 pub(crate) fn group_tree() -> Result<&'static cgroup::Tree, String> {
+    static WRITABLE: OnceLock<Result<(), String>> = OnceLock::new();
     if !crate::elevated() {
         return Err("not root".to_owned());
     }
-    cgroup::tree().as_ref().map_err(Clone::clone)
+    let tree = cgroup::tree().as_ref().map_err(Clone::clone)?;
+    // Root in somebody's container may see the trees and not be allowed to change them.
+    WRITABLE.get_or_init(|| try_group(tree)).clone().map(|()| tree)
+}
+
+fn try_group(tree: &cgroup::Tree) -> Result<(), String> {
+    let name = JobName { parent: "porthole-probe".to_owned(), id: std::process::id().to_string() };
+    Group::create(tree, &name).and_then(|group| group.remove()).map_err(|error| format!("cgroups: {error}"))
+}
+
+pub(crate) fn limits_work() -> Result<(), String> {
+    group_tree().map(drop)
+}
+
+pub(crate) fn holds_processes(name: &JobName) -> io::Result<bool> {
+    let Ok(tree) = group_tree() else { return Ok(false) };
+    let group = Group::named(tree, name)?;
+    Ok(group.exists() && !group.processes()?.is_empty())
 }
 
 pub(crate) fn sweep(name: &JobName) -> io::Result<bool> {

@@ -44,12 +44,19 @@ pub(crate) fn make_executable(_path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// A reader that has the old file open keeps it from being replaced, for as long as it reads.
 pub(crate) fn replace(from: &Path, to: &Path) -> io::Result<()> {
     let (from, to) = (wide(from)?, wide(to)?);
-    // SAFETY: both names end with a null.
-    check(unsafe {
-        MoveFileExW(from.as_ptr(), to.as_ptr(), MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH)
+    patiently(|| {
+        // SAFETY: both names end with a null.
+        check(unsafe {
+            MoveFileExW(from.as_ptr(), to.as_ptr(), MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH)
+        })
     })
+}
+
+pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    patiently(|| std::fs::rename(from, to))
 }
 
 pub(crate) fn make_private_dir(path: &Path) -> io::Result<()> {
@@ -118,14 +125,17 @@ pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
     if path.as_os_str().encode_wide().next().is_none() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
+    patiently(|| remove(path))
+        .map_err(|error| io::Error::new(error.kind(), format!("remove {}: {error}", path.display())))
+}
+
+/// Tries again while the last handles of others linger.
+fn patiently(mut act: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     let deadline = Instant::now() + LINGER;
     loop {
-        match remove(path) {
+        match act() {
             Err(error) if lingers(&error) && Instant::now() < deadline => std::thread::sleep(LOOK_AGAIN),
-            Err(error) => {
-                return Err(io::Error::new(error.kind(), format!("remove {}: {error}", path.display())));
-            }
-            Ok(()) => return Ok(()),
+            other => return other,
         }
     }
 }

@@ -45,6 +45,14 @@ pub(crate) fn sweep(_name: &JobName) -> io::Result<bool> {
     Ok(false)
 }
 
+pub(crate) fn holds_processes(_name: &JobName) -> io::Result<bool> {
+    Ok(false)
+}
+
+pub(crate) fn limits_work() -> Result<(), String> {
+    Ok(())
+}
+
 // === impl Job ===
 
 impl Job {

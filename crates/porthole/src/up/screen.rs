@@ -72,7 +72,7 @@ impl Screen {
     /// A line that is no container's.
     pub(super) fn note(&mut self, text: &str) {
         self.erase();
-        eprintln!("porthole: {text}");
+        super::say(text);
         self.draw();
     }
 
@@ -120,7 +120,7 @@ impl Screen {
 
     fn erase(&mut self) {
         if self.live && self.drawn > 0 {
-            print!("\x1b[{}A\x1b[J", self.drawn);
+            drop(write!(io::stdout(), "\x1b[{}A\x1b[J", self.drawn));
             self.drawn = 0;
         }
     }

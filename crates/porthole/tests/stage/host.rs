@@ -126,8 +126,16 @@ impl Seen {
     }
 
     pub(crate) fn kill(&self) {
-        let killed = Command::new("kill").args(["-9", &self.pid.to_string()]).status().unwrap();
-        assert!(killed.success(), "kill {self:?}");
+        assert!(self.end(), "kill {self:?}");
+    }
+
+    /// Kills it if it is there.
+    pub(crate) fn end(&self) -> bool {
+        Command::new("kill")
+            .args(["-9", &self.pid.to_string()])
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|s| s.success())
     }
 }
 

@@ -184,6 +184,17 @@ impl Stage {
     }
 }
 
+/// A test that fails must not leave its containers to the next one.
+impl Drop for Stage {
+    fn drop(&mut self) {
+        if let Host::Twin { .. } = self.host {
+            for seen in self.host.processes() {
+                seen.end();
+            }
+        }
+    }
+}
+
 // === impl Running ===
 
 impl Running<'_> {

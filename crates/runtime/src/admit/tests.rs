@@ -92,7 +92,7 @@ fn names_become_paths_and_are_checked() {
         let found = refusals(|p| p["metadata"]["name"] = json!(name));
         assert!(found[0].starts_with("metadata.name"), "{name}: {found:?}");
     }
-    for name in ["", "..", "A", "a.b", "a_b"] {
+    for name in ["", "..", "A", "a.b", "a_b", &"a".repeat(64)] {
         assert!(!refusals(|p| p["spec"]["containers"][0]["name"] = json!(name)).is_empty(), "{name}");
     }
     let found = refusals(|p| p["spec"]["containers"][0]["name"] = json!("first"));
@@ -161,7 +161,7 @@ fn probes_are_warned_about() {
 
 #[test]
 fn a_grace_period_is_taken_and_never_negative() {
-    for (given, expected) in [(5, 5), (0, 0), (-3, 0)] {
+    for (given, expected) in [(5, 5), (0, 0), (-3, 0), (i64::MAX, 315_360_000)] {
         let pod = admitted(|p| p["spec"]["terminationGracePeriodSeconds"] = json!(given)).unwrap();
         assert_eq!(pod.grace, Duration::from_secs(expected));
     }

@@ -5,8 +5,6 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use holder::client::Client;
-use holder::exit::{ExitReason, ExitRecord, KILLED_CODE};
-use holder::protocol::Held;
 use serde_json::Map;
 
 use super::event::{Event, What};
@@ -36,12 +34,12 @@ pub(super) fn settle(
         replace(node, dir, before).map_err(|source| RunError::Replace { pod: pod.full_name(), source })?;
     }
     if !dir.record().exists() {
-        create(node, pod, dir).map_err(failed)?;
+        create(pod, dir).map_err(failed)?;
     }
     Journal::open(&dir.journal()).map_err(|source| RunError::Journal { pod: pod.full_name(), source })
 }
 
-fn create(node: &Node, pod: &Admitted, dir: &PodDir) -> io::Result<()> {
+fn create(pod: &Admitted, dir: &PodDir) -> io::Result<()> {
     os::file::make_private_dir(dir.path())?;
     for asked in &pod.containers {
         std::fs::create_dir_all(dir.container(&asked.container.name).path())?;
@@ -59,7 +57,6 @@ fn create(node: &Node, pod: &Admitted, dir: &PodDir) -> io::Result<()> {
             file: pod.file.clone(),
             spec_digest: pod.spec_digest.clone(),
             grace_seconds: pod.grace.as_secs(),
-            boot_id: node.facts.boot_id.clone(),
             containers: pod.containers.iter().map(name).collect(),
             unknown: Map::new(),
         },
@@ -75,53 +72,4 @@ fn replace(node: &Node, dir: &PodDir, before: &PodRecord) -> Result<(), remove::
     }
     remove::undo(dir)?;
     remove::remove_dir(dir)
-}
-
-/// What became of a container that was told to start: still running, or how it ended.
-pub(super) enum Fate {
-    Running(Held),
-    Ended(ExitRecord),
-}
-
-/// Asks the exit record first and the holder second: a holder writes the record before it goes.
-pub(super) fn fate(
-    exit_file: &std::path::Path,
-    id: &str,
-    client: Option<&mut Client>,
-    why_gone: &str,
-) -> io::Result<Fate> {
-    if let Some(record) = ExitRecord::read(exit_file)? {
-        return Ok(Fate::Ended(record));
-    }
-    let held = client.and_then(|client| client.list().ok()).unwrap_or_default();
-    if let Some(held) = held.into_iter().find(|held| held.id == id) {
-        return Ok(match held.exit {
-            Some(record) => Fate::Ended(record),
-            None => Fate::Running(held),
-        });
-    }
-    // The holder may have ended between our two looks, having written the record.
-    if let Some(record) = ExitRecord::read(exit_file)? {
-        return Ok(Fate::Ended(record));
-    }
-    let now = holder::clock::now();
-    Ok(Fate::Ended(ExitRecord {
-        v: 1,
-        id: id.to_owned(),
-        code: KILLED_CODE,
-        signal: None,
-        reason: ExitReason::HolderDied,
-        started: now.clone(),
-        finished: now,
-        message: Some(why_gone.to_owned()),
-    }))
-}
-
-/// Why a container without a holder and without an exit record is gone.
-pub(crate) fn why_gone(record: &PodRecord, boot_id: &str) -> &'static str {
-    if record.boot_id == boot_id {
-        "its holder ended first and took the container along"
-    } else {
-        "the machine was restarted"
-    }
 }

@@ -6,18 +6,19 @@ use std::time::{Duration, Instant};
 use holder::client::{Client, ClientError};
 use holder::clock;
 use holder::exit::{ExitReason, ExitRecord, START_ERROR_CODE};
+use holder::protocol::Refusal;
 use images::Image;
 
-use super::adopt::{self, Fate};
 use super::backoff::Backoff;
 use super::event::What;
 use super::{Running, remove};
 use crate::admit::Asked;
+use crate::fate::{self, Fate, Traces};
 use crate::holders::HolderError;
 use crate::journal::{Effect, JournalError};
 use crate::launch::{self, LaunchError};
 use crate::layout::ContainerDir;
-use crate::record::{self, ContainerRecord, Intent, PodRecord};
+use crate::record::{self, ContainerRecord, Intent};
 
 /// Why an attempt did not come to run. Each becomes an exit with the reason `StartError`.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +45,8 @@ struct Worker<'a> {
     image: &'a Image,
     dir: ContainerDir,
     attempt: u32,
+    /// The boot in which this attempt was told to start.
+    boot_id: String,
 }
 
 // === impl Running ===
@@ -52,8 +55,12 @@ impl Running {
     /// Runs the container until it will not be started again; its last exit code.
     pub(super) fn work(&self, asked: &Asked, image: &Image) -> u32 {
         let dir = self.dir.container(&asked.container.name);
-        Worker { pod: self, asked, image, dir, attempt: 0 }.run()
+        Worker { pod: self, asked, image, dir, attempt: 0, boot_id: String::new() }.run()
     }
+}
+
+fn pid_of(holder: &mut Client, id: &str) -> Result<u32, ClientError> {
+    Ok(holder.list()?.iter().find(|held| held.id == id).map_or(0, |held| held.pid))
 }
 
 // === impl Worker ===
@@ -61,13 +68,13 @@ impl Running {
 impl Worker<'_> {
     fn run(&mut self) -> u32 {
         let mut backoff = Backoff::default();
-        let mut before = self.take_up();
+        let mut fate = self.take_up();
         loop {
             let began = Instant::now();
-            let record = match before.take() {
-                Some(Fate::Ended(record)) => record,
-                Some(Fate::Running(_)) => self.wait(),
-                None => self.start_and_wait(),
+            let record = match std::mem::replace(&mut fate, Fate::NotStarted) {
+                Fate::Ended(record) => record,
+                Fate::Running(_) => self.wait(),
+                Fate::NotStarted => self.start_and_wait(),
             };
             let code = record.code;
             self.tell(What::Ended(record));
@@ -84,23 +91,21 @@ impl Worker<'_> {
         }
     }
 
-    /// What an earlier agent left of this container, if it got so far as to start it.
-    fn take_up(&mut self) -> Option<Fate> {
-        let record: ContainerRecord = match record::read(&self.dir.record()) {
-            Ok(record) => record?,
+    /// What an earlier agent left of this container, if it got so far as to mean to start it.
+    fn take_up(&mut self) -> Fate {
+        match record::read::<ContainerRecord>(&self.dir.record()) {
+            Ok(None) => return Fate::NotStarted,
+            Ok(Some(record)) => (self.attempt, self.boot_id) = (record.attempt, record.boot_id),
             Err(e) => {
                 self.warn(&format!("its record cannot be read, it starts anew: {e}"));
-                return None;
+                return Fate::NotStarted;
             }
-        };
-        self.attempt = record.attempt;
-        match self.fate() {
-            Fate::Running(held) => {
-                self.tell(What::Adopted { pid: held.pid, attempt: self.attempt });
-                Some(Fate::Running(held))
-            }
-            ended => Some(ended),
         }
+        let fate = self.fate();
+        if let Fate::Running(held) = &fate {
+            self.tell(What::Adopted { pid: held.pid, attempt: self.attempt });
+        }
+        fate
     }
 
     fn start_and_wait(&mut self) -> ExitRecord {
@@ -117,8 +122,10 @@ impl Worker<'_> {
         }
     }
 
-    fn start(&self) -> Result<u32, StartError> {
-        record::write(&self.dir.record(), &ContainerRecord::new(self.attempt, Intent::Start))?;
+    fn start(&mut self) -> Result<u32, StartError> {
+        self.pod.node.facts.boot_id.clone_into(&mut self.boot_id);
+        let record = ContainerRecord::new(self.attempt, Intent::Start, &self.boot_id);
+        record::write(&self.dir.record(), &record)?;
         let job = self.pod.node.layout.job(self.pod.pod.uid, &self.id());
         self.pod
             .journal
@@ -126,7 +133,12 @@ impl Worker<'_> {
             .unwrap_or_else(std::sync::PoisonError::into_inner)
             .record(&Effect::Job(job.clone()))?;
         let launch = launch::prepare(self.asked, self.image, self.id(), job, &self.dir, self.attempt)?;
-        Ok(self.pod.holder()?.start(launch)?)
+        let mut holder = self.pod.holder()?;
+        match holder.start(launch) {
+            // An earlier agent's words arrived after all.
+            Err(ClientError::Refused { why: Refusal::Taken, .. }) => Ok(pid_of(&mut holder, &self.id())?),
+            other => Ok(other?),
+        }
     }
 
     /// Waits for the end, whoever brings the news: the holder, or the silence after it.
@@ -136,20 +148,32 @@ impl Worker<'_> {
             if let Ok(record) = waited {
                 return record;
             }
-            if let Fate::Ended(record) = self.fate() {
-                return record;
+            match self.fate() {
+                Fate::Ended(record) => return record,
+                Fate::NotStarted => return self.own_record("it is gone without a trace".to_owned()),
+                // The question failed, not the container: ask again, but not in a hurry.
+                Fate::Running(_) => std::thread::sleep(ASK_AGAIN),
             }
-            // The question failed, not the container: ask again, but not in a hurry.
-            std::thread::sleep(ASK_AGAIN);
         }
     }
 
+    /// Asks until there is an answer: a holder that is silent is not a holder that is gone.
     fn fate(&self) -> Fate {
-        let mut client = Client::connect(&self.pod.endpoint).ok();
-        let record: Option<PodRecord> = record::read(&self.pod.dir.record()).ok().flatten();
-        let why = record.map_or("", |record| adopt::why_gone(&record, &self.pod.node.facts.boot_id));
-        let fate = adopt::fate(&self.dir.exit(self.attempt), &self.id(), client.as_mut(), why);
-        match fate {
+        let (id, exit, log) = (self.id(), self.dir.exit(self.attempt), self.dir.log(self.attempt));
+        let boots = [self.boot_id.as_str(), &self.pod.node.facts.boot_id];
+        let traces = Traces { id: &id, exit: &exit, log: &log, boots };
+        let mut warned = false;
+        let held = loop {
+            match fate::held(&self.pod.endpoint) {
+                Ok((_, held)) => break held,
+                Err(e) if !std::mem::replace(&mut warned, true) => self.warn(&remove::chain(&e)),
+                Err(_) => {}
+            }
+            if self.pod.stop.wait(ASK_AGAIN) {
+                return Fate::Ended(self.own_record("its holder does not answer".to_owned()));
+            }
+        };
+        match traces.fate(held) {
             Ok(Fate::Ended(record)) if record.reason == ExitReason::HolderDied => {
                 self.bury(&record);
                 Fate::Ended(record)
@@ -197,7 +221,9 @@ impl Worker<'_> {
     fn note_backoff(&self, delay: Duration) {
         let message = format!("starts again in {} s", delay.as_secs());
         let intent = Intent::Wait { reason: "CrashLoopBackOff".to_owned(), message };
-        if let Err(e) = record::write(&self.dir.record(), &ContainerRecord::new(self.attempt, intent)) {
+        if let Err(e) =
+            record::write(&self.dir.record(), &ContainerRecord::new(self.attempt, intent, &self.boot_id))
+        {
             self.warn(&format!("write its record: {e}"));
         }
         self.tell(What::BackingOff { delay });

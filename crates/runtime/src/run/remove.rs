@@ -43,7 +43,7 @@ pub fn remove_dir(dir: &PodDir) -> Result<(), RemoveError> {
     let gone = dir.gone();
     let failed = |source| RemoveError::Directory { path: gone.clone(), source };
     if !PodDir::is_gone(dir.path()) {
-        match std::fs::rename(dir.path(), &gone) {
+        match os::file::rename(dir.path(), &gone) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             other => other.map_err(failed)?,
         }
@@ -56,7 +56,16 @@ fn undo_one(effect: &Effect) -> io::Result<()> {
         Effect::Job(job) => os::job::sweep(job).map(drop),
         Effect::Holder { endpoint } => {
             let deadline = Instant::now() + PATIENCE;
-            while let Ok(mut client) = Client::connect(endpoint) {
+            loop {
+                let mut client = match Client::connect(endpoint) {
+                    Err(e) if e.is_absent() => break,
+                    Err(e) if Instant::now() > deadline => return Err(io::Error::other(chain(&e))),
+                    Err(_) => {
+                        std::thread::sleep(LOOK_AGAIN);
+                        continue;
+                    }
+                    Ok(client) => client,
+                };
                 if Instant::now() > deadline {
                     return Err(io::Error::new(io::ErrorKind::TimedOut, "the holder does not end"));
                 }

@@ -22,7 +22,6 @@ impl World {
             file: "/f.yaml".into(),
             spec_digest: String::new(),
             grace_seconds: 30,
-            boot_id: "boot-1".into(),
             containers: vec![ContainerName { name: "main".into(), kind: Kind::Regular }],
             unknown: Map::new(),
         };
@@ -39,7 +38,11 @@ impl World {
     }
 
     fn intends(&self, attempt: u32, state: Intent) -> &World {
-        record::write(&self.pod().container("main").record(), &ContainerRecord::new(attempt, state)).unwrap();
+        record::write(
+            &self.pod().container("main").record(),
+            &ContainerRecord::new(attempt, state, "boot-1"),
+        )
+        .unwrap();
         self
     }
 
@@ -78,6 +81,8 @@ fn an_exit_record_is_believed() {
 fn a_start_without_holder_or_exit_says_why() {
     let world = World::new();
     world.intends(0, Intent::Start);
+    assert_eq!(world.seen("boot-1").state, State::Waiting, "without a log it never was");
+    std::fs::write(world.pod().container("main").log(0), "").unwrap();
     let seen = world.seen("boot-1");
     assert_eq!((seen.state, seen.reason.as_deref()), (State::Exited, Some("HolderDied")));
     assert!(seen.message.unwrap().contains("holder ended first"));
@@ -103,4 +108,19 @@ fn a_pod_on_its_way_out_or_without_record_is_not_shown() {
     assert_eq!(pods(&world.layout(), "b").unwrap().len(), 1);
     std::fs::rename(world.pod().path(), world.pod().gone()).unwrap();
     assert_eq!(pods(&world.layout(), "b").unwrap(), []);
+}
+
+#[test]
+fn damage_is_shown_where_it_is_and_hides_nothing_else() {
+    let world = World::new();
+    std::fs::write(world.pod().container("main").record(), "{").unwrap();
+    let seen = world.seen("boot-1");
+    assert_eq!(seen.state, State::Unknown);
+    assert!(seen.message.unwrap().contains("container.json"));
+    world.intends(0, Intent::Start);
+    std::fs::write(world.pod().container("main").exit(0), "{").unwrap();
+    assert!(world.seen("boot-1").message.unwrap().contains("0.exit.json"));
+    std::fs::write(world.pod().record(), "{").unwrap();
+    let pods = pods(&world.layout(), "boot-1").unwrap();
+    assert!(pods[0].problem.as_ref().unwrap().contains("pod.json"), "{pods:?}");
 }
