@@ -35,6 +35,7 @@ fn endpoint_from_arguments() -> Option<Endpoint> {
 
 /// Listens first, then says so: whoever reads "ready" can connect.
 fn hold(endpoint: &Endpoint) -> std::io::Result<()> {
+    os::job::end_with_us()?;
     let listener = Listener::bind(endpoint)?;
     writeln!(std::io::stdout(), "ready")?;
     Server::new(IDLE_LIMIT).serve(listener)

@@ -116,6 +116,12 @@ impl Job {
     }
 }
 
+/// From now on the jobs of this process end with it, even if it is killed; also where the kernel would not do that.
+/// To be called first thing in a program that makes jobs, before it has other threads.
+pub fn end_with_us() -> io::Result<()> {
+    sys::job::end_with_us()
+}
+
 /// Whether processes run in a job of that name, whoever made it. Where a job dies with its owner: no.
 pub fn holds_processes(name: &JobName) -> io::Result<bool> {
     sys::job::holds_processes(name)

@@ -79,7 +79,7 @@ fn two_machines_do_not_collide_and_a_reboot_ends_only_its_own() {
     // The same root path, pod and names in both; each sees one pod and one holder.
     for machine in [&one, &two] {
         assert_eq!(share.ps(machine).as_array().unwrap().len(), 1);
-        let holders = machine.command("pgrep").args(["-fc", "/bin/hold-"]).output().unwrap();
+        let holders = machine.command("pgrep").args(["-c", "^hold-[0-9a-f]*$"]).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&holders.stdout).trim(), "1");
     }
     let agents = seen_from_outside(&share.path("porthole"));

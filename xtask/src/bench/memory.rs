@@ -29,11 +29,25 @@ pub(super) fn settled_mean(what: &str, count: usize, fits: impl Fn(&Path) -> boo
     let mut last = (Vec::new(), 0);
     wait_for(&format!("{count} {what} at rest"), PATIENCE, || {
         let pids: Vec<u32> = running(&fits)?.into_iter().filter(|pid| has_child(*pid)).collect();
-        let sizes: Vec<u64> = pids.iter().filter_map(|pid| pss_kib(*pid).ok()).collect();
+        let sizes: Vec<u64> = pids.iter().filter_map(|pid| with_guard(*pid, &fits).ok()).collect();
         let calm = if sizes.len() == count && sizes == last.0 { last.1 + 1 } else { 0 };
         last = (sizes, calm);
         Ok((calm >= CALM).then(|| mean_mib(&last.0)))
     })
+}
+
+/// A program and the forks of itself beside it: what a pod costs is all of them.
+fn with_guard(pid: u32, fits: impl Fn(&Path) -> bool) -> Result<u64> {
+    let mut sum = pss_kib(pid)?;
+    for fork in running(fits)?.into_iter().filter(|other| parent(*other) == Some(pid)) {
+        sum += pss_kib(fork)?;
+    }
+    Ok(sum)
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
 }
 
 fn has_child(pid: u32) -> bool {

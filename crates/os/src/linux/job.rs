@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::cgroup;
 use super::group::Group;
+use super::guard;
 use super::namespace::Inits;
 use super::spawn::{self, Namespaces, Surroundings};
 use crate::job::{JobLimits, JobName, JobStats};
@@ -15,6 +16,7 @@ use crate::process::{Child, Overlay, Spawn, SpawnError, SpawnStep};
 
 #[derive(Debug)]
 pub(crate) struct Job {
+    name: JobName,
     kind: Kind,
     view: Mutex<Option<View>>,
 }
@@ -49,6 +51,10 @@ fn try_group(tree: &cgroup::Tree) -> Result<(), String> {
     Group::create(tree, &name).and_then(|group| group.remove()).map_err(|error| format!("cgroups: {error}"))
 }
 
+pub(crate) fn end_with_us() -> io::Result<()> {
+    guard::end_with_us()
+}
+
 pub(crate) fn limits_work() -> Result<(), String> {
     group_tree().map(drop)
 }
@@ -74,10 +80,10 @@ pub(crate) fn sweep(name: &JobName) -> io::Result<bool> {
 impl Job {
     pub(crate) fn create(name: &JobName) -> io::Result<Self> {
         let kind = match group_tree() {
-            Ok(tree) => Kind::Group(Group::create(tree, name)?),
+            Ok(tree) => Kind::Group(made(tree, name)?),
             Err(_) => Kind::Namespace(Inits::default()),
         };
-        Ok(Self { kind, view: Mutex::new(None) })
+        Ok(Self { name: name.clone(), kind, view: Mutex::new(None) })
     }
 
     pub(crate) fn set_limits(&self, limits: &JobLimits) -> io::Result<()> {
@@ -151,10 +157,17 @@ impl Job {
     /// Removing what is gone already does nothing, so closing and then dropping is fine.
     fn end(&self) -> io::Result<()> {
         match &self.kind {
-            Kind::Group(group) => group.remove(),
+            Kind::Group(group) => group.remove().map(|()| guard::tell('-', &self.name)),
             Kind::Namespace(inits) => inits.kill(),
         }
     }
+}
+
+/// The guard hears of it first: a job that it does not know would outlive us.
+fn made(tree: &cgroup::Tree, name: &JobName) -> io::Result<Group> {
+    guard::tell('+', name);
+    // One of that name is somebody else's, and not for our guard to end.
+    Group::create(tree, name).inspect_err(|_| guard::tell('-', name))
 }
 
 impl Drop for Job {
@@ -183,7 +196,8 @@ mod tests {
 
     #[test]
     fn without_cgroups_a_limit_is_refused_and_no_limit_is_not() {
-        let job = Job { kind: Kind::Namespace(Inits::default()), view: Mutex::new(None) };
+        let name = JobName { parent: "p".to_owned(), id: "j".to_owned() };
+        let job = Job { name, kind: Kind::Namespace(Inits::default()), view: Mutex::new(None) };
         job.set_limits(&JobLimits::default()).unwrap();
         let error = job.set_limits(&JobLimits { processes: Some(1), ..JobLimits::default() }).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::Unsupported);

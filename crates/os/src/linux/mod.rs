@@ -8,6 +8,7 @@ pub(crate) mod channel;
 pub(crate) mod detach;
 pub(crate) mod file;
 pub(crate) mod group;
+pub(crate) mod guard;
 pub(crate) mod host;
 pub(crate) mod init;
 pub(crate) mod interrupt;

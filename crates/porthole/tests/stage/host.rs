@@ -32,6 +32,8 @@ pub(crate) enum Started {
     Wine(wine::Running),
 }
 
+const GUARD: &str = "hold-guard";
+
 /// What a program that ended left.
 #[derive(Debug)]
 pub(crate) struct Output {
@@ -113,7 +115,8 @@ fn programs_under(dir: &Path) -> Vec<Seen> {
         let program = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
         program.starts_with(dir).then_some(())?;
         let name = program.file_name()?.to_str()?.trim_end_matches(" (deleted)").to_owned();
-        Some(Seen { pid, name })
+        let comm = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+        Some(Seen { pid, name: if comm.trim() == GUARD { GUARD.to_owned() } else { name } })
     })
     .collect()
 }
@@ -122,7 +125,12 @@ fn programs_under(dir: &Path) -> Vec<Seen> {
 
 impl Seen {
     pub(crate) fn is_holder(&self) -> bool {
-        self.name.starts_with("hold-")
+        self.name.starts_with("hold-") && !self.is_guard()
+    }
+
+    /// The process that ends a holder's jobs if the holder is killed, where the kernel does not.
+    pub(crate) fn is_guard(&self) -> bool {
+        self.name == GUARD
     }
 
     pub(crate) fn kill(&self) {

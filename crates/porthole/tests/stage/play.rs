@@ -157,7 +157,7 @@ impl Stage {
 
     /// The containers' own processes.
     pub(crate) fn workers(&self) -> Vec<Seen> {
-        self.host.processes().into_iter().filter(|seen| !seen.is_holder()).collect()
+        self.host.processes().into_iter().filter(|seen| !seen.is_holder() && !seen.is_guard()).collect()
     }
 
     /// No process, job, mount, socket or pod directory is left of the play.

@@ -94,10 +94,11 @@ pub(crate) fn a_killed_holder_takes_its_containers_along(stage: &Stage) {
 
 /// … and without one: `ps` finds out by itself, and the next `up` starts the container again.
 pub(crate) fn a_killed_holder_is_noticed_without_an_agent(stage: &Stage) {
-    let file = stage.pod("web", &["lines", "0", "50"]);
+    let file = stage.pod("web", &["generations", "3"]);
     let up = stage.up(&file, &[]);
-    up.wait_for("| line 3");
+    up.wait_for("generation 3");
     up.kill();
+    assert_eq!(stage.workers().len(), 3, "{:?}", stage.host.processes());
     stage.holder().kill();
     eventually("the container ends", || stage.workers().is_empty().then_some(()));
     let container = stage.container();
