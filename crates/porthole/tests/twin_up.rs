@@ -85,6 +85,7 @@ fn a_container_that_ends_is_started_again_and_the_one_before_can_be_read() {
     stage.assert_nothing_left();
 }
 
+// proves: HP-20 twin
 #[test]
 fn init_containers_come_first_and_a_failing_one_keeps_the_rest_back() {
     let stage = Stage::twin();

@@ -47,7 +47,7 @@ pub(crate) fn group_tree() -> Result<&'static cgroup::Tree, String> {
 }
 
 fn try_group(tree: &cgroup::Tree) -> Result<(), String> {
-    let name = JobName { parent: "porthole-probe".to_owned(), id: std::process::id().to_string() };
+    let name = JobName { parent: format!("porthole-probe-{}", std::process::id()), id: "try".to_owned() };
     Group::create(tree, &name).and_then(|group| group.remove()).map_err(|error| format!("cgroups: {error}"))
 }
 
