@@ -103,6 +103,7 @@ impl Container {
             drop(job.wait_empty(DRAIN_LIMIT));
             return Err(StartError::Thread(e));
         }
+        os::process::rest();
         // The rest of the launch is dropped here: environments hold secrets and cost memory.
         Ok(Container {
             id: launch.id,

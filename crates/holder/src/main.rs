@@ -35,6 +35,8 @@ fn endpoint_from_arguments() -> Option<Endpoint> {
 
 /// Listens first, then says so: whoever reads "ready" can connect.
 fn hold(endpoint: &Endpoint) -> std::io::Result<()> {
+    // Early, so that little is mapped that is not used.
+    os::process::rest();
     os::job::end_with_us()?;
     let listener = Listener::bind(endpoint)?;
     writeln!(std::io::stdout(), "ready")?;

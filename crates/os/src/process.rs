@@ -178,6 +178,11 @@ impl fmt::Display for SpawnError {
 // The operating system's words are in Display already; naming them as source would print them twice.
 impl Error for SpawnError {}
 
+/// Gives back memory that starting needed: for a program that will now mostly wait.
+pub fn rest() {
+    sys::process::rest();
+}
+
 /// Starts a program that outlives us: own session, working directory `/`, stdin empty, no handle of ours but `stderr`.
 pub fn detach(program: &Path, args: &[OsString], stderr: File) -> io::Result<Detached> {
     sys::detach::detach(program, args, stderr)

@@ -54,6 +54,7 @@ fn watch(reader: PipeReader) {
     // Only a name, for people who look at a process list.
     drop(std::fs::write("/proc/self/comm", NAME));
     super::born::own_session();
+    super::rest::rest();
     let mut jobs = BTreeSet::new();
     for line in BufReader::new(reader).lines().map_while(Result::ok) {
         match line.split_at_checked(1) {

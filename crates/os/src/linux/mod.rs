@@ -16,4 +16,5 @@ pub(crate) mod job;
 pub(crate) mod namespace;
 pub(crate) mod probe;
 pub(crate) mod process;
+pub(crate) mod rest;
 pub(crate) mod spawn;

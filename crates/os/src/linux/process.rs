@@ -123,3 +123,7 @@ fn told_by_init(mut status: File) -> Option<Exit> {
     }
     Some(Exit { code: libc::WEXITSTATUS(raw).cast_unsigned(), signal: None })
 }
+
+pub(crate) fn rest() {
+    super::rest::rest();
+}
