@@ -23,7 +23,7 @@ const EXIT_CODES: &str =
 enum Verb {
     /// Run the pods in these files on this machine, without a cluster
     #[command(after_help = "Examples:\n  porthole up hello.yaml\n  porthole up --once job.yaml; echo $?\n\n\
-        A container's image may be dir:PATH or oci-archive:PATH, relative to the file.\n\
+        A container's image may be dir:PATH or oci-archive:PATH, relative to the file, or a reference.\n\
         Ctrl-C stops the pods with their grace period and removes them; a second Ctrl-C does not wait.\n\
         If porthole is killed its containers go on; the same command takes them up again.")]
     Up(UpArgs),
