@@ -137,8 +137,11 @@ impl Container {
             Phase::Stopping { .. } => {}
             Phase::Running => {
                 self.phase = Phase::Stopping { kill_at: deadline, grace, killed: false };
-                if !grace.is_zero() && self.child.request_stop().is_err() {
-                    // Init cannot be asked (it may be ending right now): the kill at the deadline remains.
+                if !grace.is_zero()
+                    && let Err(e) = self.child.request_stop()
+                {
+                    // The kill at the deadline remains.
+                    crate::note(format_args!("ask {} to stop: {e}", self.id));
                 }
             }
         }
