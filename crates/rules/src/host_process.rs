@@ -1,6 +1,7 @@
 //! `windowsOptions.hostProcess`, on the pod and on its containers (HP-01, HP-02).
 
 use k8s_openapi::api::core::v1::{PodSpec, SecurityContext, WindowsSecurityContextOptions};
+use serde_json::Value;
 
 use crate::{Reason, Violation};
 
@@ -50,10 +51,14 @@ pub fn host_process(spec: &PodSpec) -> Vec<Violation> {
         return violations;
     }
     if all.contains(&false) {
-        violations.push(invalid("spec", "", "if one container is a HostProcess container, all must be"));
+        violations.push(invalid(
+            "spec",
+            "".into(),
+            "if one container is a HostProcess container, all must be",
+        ));
     }
     if spec.host_network != Some(true) {
-        violations.push(invalid("spec.hostNetwork", "false", "must be true for a HostProcess pod"));
+        violations.push(invalid("spec.hostNetwork", false.into(), "must be true for a HostProcess pod"));
     }
     violations
 }
@@ -62,7 +67,7 @@ fn contradicts_pod(container: &Seen<'_>, pod: Option<bool>) -> Option<Violation>
     let (own, pod) = (container.own()?, pod?);
     let field = format!("{}.securityContext.windowsOptions.hostProcess", container.path());
     let message = format!("must be the same as the pod's, which is {pod}");
-    (own != pod).then(|| invalid(&field, &own.to_string(), &message))
+    (own != pod).then(|| invalid(&field, own.into(), &message))
 }
 
 fn of_pod(spec: &PodSpec) -> Option<bool> {
@@ -73,11 +78,11 @@ fn flag(options: Option<&WindowsSecurityContextOptions>) -> Option<bool> {
     options?.host_process
 }
 
-fn invalid(field: &str, value: &str, message: &str) -> Violation {
+fn invalid(field: &str, value: Value, message: &str) -> Violation {
     Violation {
         reason: Reason::FieldValueInvalid,
         field: field.to_owned(),
-        value: value.to_owned(),
+        value,
         message: message.to_owned(),
     }
 }

@@ -28,7 +28,7 @@ fn a_pod_that_says_yes_allows_no_container_to_say_no() {
     let pod = spec(YES, [&[], &[None, NO], &[]], true);
     let found = host_process(&pod);
     assert_eq!(fields(&pod), ["spec.containers[1].securityContext.windowsOptions.hostProcess", "spec"]);
-    assert_eq!((found[0].value.as_str(), found[0].reason), ("false", Reason::FieldValueInvalid));
+    assert_eq!((&found[0].value, found[0].reason), (&Value::Bool(false), Reason::FieldValueInvalid));
     assert!(found[0].message.contains("which is true"), "{}", found[0]);
 }
 

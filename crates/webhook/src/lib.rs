@@ -1,0 +1,1 @@
+//! The pod rules and the HostProcess policy as a validating admission webhook.
