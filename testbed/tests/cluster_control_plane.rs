@@ -154,7 +154,8 @@ fn machines_and_the_api_server_reach_each_other_also_after_a_reboot() {
     let kubeconfig = kubeconfig.to_str().expect("text");
     // A server inside whose every answer comes from the API server: the way there and back in one request.
     let serve = ["--kubeconfig", kubeconfig, "proxy", "--address=0.0.0.0", "--accept-hosts=.*"];
-    let machine = Machine::start("attached", machine::Options::default()).expect("a machine");
+    let options = machine::Options::default().share(kubeconfig);
+    let machine = Machine::start("attached", options).expect("a machine");
     machine.on_boot(kubectl, serve);
     let address = machine.attach(&plane).expect("attached");
     let inside = machine.command(kubectl).args(["--kubeconfig", kubeconfig, "get", "ns", "-oname"]).output();

@@ -21,7 +21,8 @@ pub struct Options {
 
 impl Options {
     /// Shows a file or directory of the host at the same path inside, also where the machine has its own
-    /// directory above it (`/run`, `/tmp`, `/var/lib`, `/var/log`, `/etc`).
+    /// directory above it (`/run`, `/tmp`, `/var/lib`, `/var/log`, `/etc`). The Go-built
+    /// tools are always shown.
     #[must_use]
     pub fn share(mut self, path: impl Into<PathBuf>) -> Self {
         self.shared.push(path.into());

@@ -80,7 +80,11 @@ impl World {
         self.write("reboot", REBOOT)?;
         fs::set_permissions(self.dir.join("reboot"), PermissionsExt::from_mode(0o755))?;
         self.write("cgroups", &self.cgroups.list())?;
-        let shared: String = shared.iter().map(|path| format!("{}\n", path.display())).collect();
+        // A cache in a directory that the machine has for itself (/tmp) must not hide the tools in it.
+        let tools = cache_dir().join("go");
+        fs::create_dir_all(&tools).context("create the cache of tools")?;
+        let shared = shared.iter().chain([&tools]);
+        let shared: String = shared.map(|path| format!("{}\n", path.display())).collect();
         self.write("shared", &shared)
     }
 
