@@ -1,6 +1,7 @@
 //! What the tests of Porthole run against: real programs, each in a world of its own on this host.
 //!
 //! * [`control_plane`]: a real Kubernetes control plane, several at once
+//! * [`api`]: requests to its API server, many in flight
 //! * [`machine`]: a node's world, which can be rebooted
 //! * [`registry`]: an image registry that can be told to misbehave
 //! * [`image`]: images for it, made from files
@@ -8,6 +9,7 @@
 //! * [`guard`]: why nothing of all this stays on the host, whatever happens to a test
 //! * [`tools`]: the programs behind it, made on first use
 
+pub mod api;
 pub mod control_plane;
 pub mod guard;
 pub mod image;
