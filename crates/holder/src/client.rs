@@ -140,3 +140,57 @@ impl ClientError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use os::channel::Listener;
+
+    use super::*;
+    use crate::exit::ExitReason;
+
+    /// A client, and what became of it, before a holder that gives these answers one after the other.
+    fn before<T>(answers: Vec<Answer>, ask: impl FnOnce(&Endpoint) -> T) -> T {
+        let dir = tempfile::tempdir().unwrap();
+        let endpoint = os::channel::endpoint(dir.path(), "scripted");
+        let listener = Listener::bind(&endpoint).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let mut connection = listener.accept().unwrap();
+                for answer in answers {
+                    let _: Request = receive(&mut connection).unwrap();
+                    send(&mut connection, &answer).unwrap();
+                }
+            });
+            ask(&endpoint)
+        })
+    }
+
+    #[test]
+    fn a_holder_of_an_unknown_version_is_told_from_one_that_talks_nonsense() {
+        let newest = *UNDERSTOOD.end();
+        let greeted = |answer| before(vec![answer], |at| Client::connect(at).map(|client| client.pid));
+        assert_eq!(greeted(Answer::Hello { version: newest, pid: 7 }).unwrap(), 7);
+        let error = greeted(Answer::Hello { version: newest + 1, pid: 7 }).unwrap_err();
+        assert!(matches!(error, ClientError::Version(version) if version == newest + 1), "{error}");
+        assert!(matches!(greeted(Answer::Left).unwrap_err(), ClientError::OffTopic));
+    }
+
+    #[test]
+    fn a_wait_goes_on_while_the_container_runs() {
+        let now = crate::clock::now();
+        let record = ExitRecord {
+            v: 1,
+            id: "c".to_owned(),
+            code: 5,
+            signal: None,
+            reason: ExitReason::Error,
+            started: now.clone(),
+            finished: now,
+            message: None,
+        };
+        let hello = Answer::Hello { version: crate::protocol::VERSION, pid: 1 };
+        let answers = vec![hello, Answer::StillRunning, Answer::StillRunning, Answer::Ended(record.clone())];
+        let ended = before(answers, |at| Client::connect(at).unwrap().wait("c").unwrap());
+        assert_eq!(ended, record);
+    }
+}

@@ -142,6 +142,8 @@ struct Session<'a> {
     news: Receiver<Event>,
     events: Sender<Event>,
     first_failure: Option<u32>,
+    /// The pod that this host does not let us start: the others do not go on without it.
+    cannot: Option<String>,
     stops: usize,
 }
 
@@ -159,6 +161,7 @@ impl<'a> Session<'a> {
             news,
             events,
             first_failure: None,
+            cannot: None,
             stops: 0,
         }
     }
@@ -192,6 +195,12 @@ impl<'a> Session<'a> {
             self.screen.follow();
         }
         self.finish()?;
+        if let Some(pod) = self.cannot {
+            return Err(Failure::new(
+                code::ENVIRONMENT,
+                anyhow!("nothing is left running: {pod} cannot start"),
+            ));
+        }
         let failed = self.first_failure.map(|code| i32::from_ne_bytes(code.to_ne_bytes()));
         Ok(match (self.once, failed) {
             (true, Some(code)) => code,
@@ -202,12 +211,19 @@ impl<'a> Session<'a> {
     }
 
     fn hear(&mut self, event: &Event) {
-        if let What::Ended(record) = &event.what
-            && record.code != 0
-        {
-            self.first_failure.get_or_insert(record.code);
-        }
         self.screen.show(event);
+        match &event.what {
+            What::Ended(record) if record.code != 0 => {
+                self.first_failure.get_or_insert(record.code);
+            }
+            What::CannotStart(_) if self.cannot.is_none() => {
+                self.cannot = Some(event.pod.clone());
+                if !self.pods.iter().all(PodRun::is_over) {
+                    self.stop();
+                }
+            }
+            _ => {}
+        }
     }
 
     /// The first request gives the pods their grace period, the second none.

@@ -136,6 +136,24 @@ fn what_is_here_runs_without_a_registry_unless_it_must_be_asked() {
 }
 
 #[test]
+fn a_pod_that_runs_is_taken_up_again_while_its_registry_is_away() {
+    let bench = Bench::new();
+    let file = bench.pod(&bench.name("try/app:1"), "Always");
+    let text =
+        std::fs::read_to_string(&file).expect("written").replace("args: [env, WORD]", "args: [stubborn]");
+    std::fs::write(&file, text.replace("PeriodSeconds: 20", "PeriodSeconds: 0")).expect("written");
+    let up = bench.stage.up(&file, &[]);
+    up.wait_for("started");
+    up.kill();
+    bench.registry.refuse();
+    let up = bench.stage.up(&file, &[]);
+    up.wait_for("taken up again");
+    up.interrupt();
+    assert_eq!(up.wait().0, 0);
+    bench.stage.assert_nothing_left();
+}
+
+#[test]
 fn never_refuses_what_is_not_here() {
     let bench = Bench::new();
     bench.up("try/app:1", "Never").refused(&["imagePullPolicy is Never", &bench.name("try/app:1")]);

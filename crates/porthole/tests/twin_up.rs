@@ -71,6 +71,27 @@ fn a_changed_file_replaces_the_pod_that_runs() {
 }
 
 #[test]
+fn an_interrupt_is_heard_while_a_changed_pod_is_replaced() {
+    let stage = Stage::twin();
+    let up = stage.up(&stage.pod("web", &["stubborn"]), &[]);
+    up.wait_for("started");
+    eventually("it runs", || (stage.workers().len() == 1).then_some(()));
+    up.kill();
+    let up = stage.up(&stage.pod("web", &["graceful", "bye"]), &[]);
+    up.wait_for("default/web has changed");
+    let begun = std::time::Instant::now();
+    up.interrupt();
+    up.wait_for("once more to stop at once");
+    up.interrupt();
+    let (code, said) = up.wait();
+    assert_eq!(code, 0, "{said:#?}");
+    assert!(!said.iter().any(|line| line.contains("started")), "{said:#?}");
+    // The grace period of the pod that ran is 20 s.
+    assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
+    stage.assert_nothing_left();
+}
+
+#[test]
 fn a_container_that_ends_is_started_again_and_the_one_before_can_be_read() {
     let stage = Stage::twin();
     let up = stage.up(&stage.pod("web", &["exit", "3"]), &[]);

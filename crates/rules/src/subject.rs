@@ -7,8 +7,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Deserializer};
 
 /// The kinds that have a pod in them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Kind {
+    #[default]
     Pod,
     PodTemplate,
     ReplicationController,
@@ -52,12 +53,6 @@ const FACTS: [Fact; 9] = [
 ];
 
 // === impl Kind ===
-
-impl Default for Kind {
-    fn default() -> Self {
-        Self::Pod
-    }
-}
 
 impl Kind {
     /// The kind that an object names, if it has a pod in it.

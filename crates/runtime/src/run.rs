@@ -32,13 +32,13 @@ use stop_flag::StopFlag;
 /// A pod that runs, or has run, on this node.
 #[derive(Debug)]
 pub struct PodRun {
-    pod: Arc<Running>,
+    pod: Arc<Life>,
     thread: JoinHandle<()>,
 }
 
-/// What the threads of one pod share.
+/// What everybody who has to do with one pod shares.
 #[derive(Debug)]
-struct Running {
+struct Life {
     node: Arc<Node>,
     pod: Admitted,
     /// One per container, in the pod's order.
@@ -48,6 +48,12 @@ struct Running {
     restart: RestartPolicy,
     stop: StopFlag,
     events: Sender<Event>,
+}
+
+/// A pod whose directory is settled: only now may anything of it be started.
+#[derive(Debug)]
+struct Running<'a> {
+    life: &'a Life,
     /// Also the gate that keeps two threads from starting two holders.
     journal: Mutex<Journal>,
 }
@@ -77,7 +83,8 @@ pub enum Mode {
     Once,
 }
 
-/// Takes the pod up: adopts what runs of it, starts the rest. The images must be there already.
+/// Takes the pod up: adopts what runs of it, starts the rest. The images must be there already. Does not wait: where
+/// a pod that has changed must end first, that too can be hurried by a stop.
 pub fn start(
     node: &Arc<Node>,
     pod: Admitted,
@@ -86,9 +93,8 @@ pub fn start(
     events: &Sender<Event>,
 ) -> Result<PodRun, RunError> {
     let dir = node.layout.pod(pod.uid);
-    let journal = adopt::settle(node, &pod, &dir, events)?;
     let restart = if mode == Mode::Once { RestartPolicy::Never } else { pod.restart };
-    let running = Arc::new(Running {
+    let life = Arc::new(Life {
         endpoint: node.layout.holder_endpoint(pod.uid),
         node: node.clone(),
         pod,
@@ -97,23 +103,27 @@ pub fn start(
         restart,
         stop: StopFlag::default(),
         events: events.clone(),
-        journal: Mutex::new(journal),
     });
     let thread = {
-        let running = running.clone();
+        let life = life.clone();
         thread::Builder::new()
             .name("pod".to_owned())
-            .spawn(move || running.live())
+            .spawn(move || life.settle_and_live())
             .map_err(RunError::Thread)?
     };
-    Ok(PodRun { pod: running, thread })
+    Ok(PodRun { pod: life, thread })
 }
 
 /// The images of a pod, pulled and unpacked where they were not: before anything of any pod is started.
+///
+/// A pod that is here already has its images: a registry that is away must not keep it from being taken up again.
 pub fn pull(node: &Node, pod: &Admitted, caller: Caller<'_>) -> Result<Vec<Image>, RunError> {
+    let here = adopt::is_here(pod, &node.layout.pod(pod.uid));
     let ensure = |asked: &Asked| {
         let policy = asked.container.image_pull_policy.as_deref().map(PullPolicy::parse).transpose();
         let policy = policy.map_err(|source| RunError::Policy { pod: pod.full_name(), source })?;
+        let policy =
+            if here && policy != Some(PullPolicy::Never) { Some(PullPolicy::IfNotPresent) } else { policy };
         let (os, architecture) = (&node.facts.os, &node.facts.architecture);
         node.images
             .ensure(&Wanted { source: &asked.source, policy, os, architecture }, caller)
@@ -151,9 +161,43 @@ impl PodRun {
     }
 }
 
+// === impl Life ===
+
+impl Life {
+    fn settle_and_live(&self) {
+        match adopt::settle(self) {
+            Ok(journal) => Running { life: self, journal: Mutex::new(journal) }.live(),
+            Err(e) => self.tell(None, What::CannotStart(remove::chain(&e))),
+        }
+    }
+
+    /// Asks what runs to end. A holder that is gone took its containers along.
+    fn stop_containers(&self, grace: Duration) {
+        let stopped = Client::connect(&self.endpoint).and_then(|mut client| stop_all(&mut client, grace));
+        match stopped {
+            Err(e) if !e.is_absent() => self.tell(None, What::Warning(format!("stop: {e}"))),
+            _ => {}
+        }
+    }
+
+    fn tell(&self, container: Option<&str>, what: What) {
+        let event = Event { pod: self.pod.full_name(), container: container.map(str::to_owned), what };
+        // Nobody listens any more: the program is ending.
+        drop(self.events.send(event));
+    }
+}
+
 // === impl Running ===
 
-impl Running {
+impl std::ops::Deref for Running<'_> {
+    type Target = Life;
+
+    fn deref(&self) -> &Life {
+        self.life
+    }
+}
+
+impl Running<'_> {
     fn live(&self) {
         for (asked, image) in self.of_kind(Kind::Init) {
             if self.stop.is_raised() || self.work(asked, image) != 0 {
@@ -184,21 +228,6 @@ impl Running {
             source: std::io::Error::other(e),
         })?;
         holders::start(&self.node.holder_program, &self.endpoint, &self.dir.holder_log())
-    }
-
-    /// Asks what runs to end. A holder that is gone took its containers along.
-    fn stop_containers(&self, grace: Duration) {
-        let stopped = Client::connect(&self.endpoint).and_then(|mut client| stop_all(&mut client, grace));
-        match stopped {
-            Err(e) if !e.is_absent() => self.tell(None, What::Warning(format!("stop: {e}"))),
-            _ => {}
-        }
-    }
-
-    fn tell(&self, container: Option<&str>, what: What) {
-        let event = Event { pod: self.pod.full_name(), container: container.map(str::to_owned), what };
-        // Nobody listens any more: the program is ending.
-        drop(self.events.send(event));
     }
 }
 

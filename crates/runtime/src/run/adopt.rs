@@ -1,14 +1,13 @@
 //! Making a pod's directory ours: a new one, the one we left, or in place of one that has changed.
 
 use std::io;
-use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use holder::client::Client;
 use serde_json::Map;
 
-use super::event::{Event, What};
-use super::{RunError, remove, stop_all};
+use super::event::What;
+use super::{Life, RunError, remove, stop_all};
 use crate::admit::Admitted;
 use crate::journal::Journal;
 use crate::layout::PodDir;
@@ -18,19 +17,21 @@ use crate::record::{self, ContainerName, PodRecord};
 /// How long a pod that is replaced may take to end after its grace period.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Whether this very pod has been taken up here before.
+pub(super) fn is_here(pod: &Admitted, dir: &PodDir) -> bool {
+    let record = record::read::<PodRecord>(&dir.record());
+    record.is_ok_and(|record| record.is_some_and(|record| record.spec_digest == pod.spec_digest))
+}
+
 /// The pod's journal, with its directory in order: what runs in it, if anything, is this very pod.
-pub(super) fn settle(
-    node: &Node,
-    pod: &Admitted,
-    dir: &PodDir,
-    events: &Sender<Event>,
-) -> Result<Journal, RunError> {
+pub(super) fn settle(life: &Life) -> Result<Journal, RunError> {
+    let Life { node, pod, dir, .. } = life;
     let failed = |source| RunError::Record { pod: pod.full_name(), source };
     let before: Option<PodRecord> = record::read(&dir.record()).map_err(failed)?;
     if let Some(before) = &before
         && before.spec_digest != pod.spec_digest
     {
-        drop(events.send(Event { pod: pod.full_name(), container: None, what: What::Replacing }));
+        life.tell(None, What::Replacing);
         replace(node, dir, before).map_err(|source| RunError::Replace { pod: pod.full_name(), source })?;
     }
     if !dir.record().exists() {

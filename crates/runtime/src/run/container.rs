@@ -40,7 +40,7 @@ const ASK_AGAIN: Duration = Duration::from_millis(100);
 
 /// One container at work.
 struct Worker<'a> {
-    pod: &'a Running,
+    pod: &'a Running<'a>,
     asked: &'a Asked,
     image: &'a Image,
     dir: ContainerDir,
@@ -51,7 +51,7 @@ struct Worker<'a> {
 
 // === impl Running ===
 
-impl Running {
+impl Running<'_> {
     /// Runs the container until it will not be started again; its last exit code.
     pub(super) fn work(&self, asked: &Asked, image: &Image) -> u32 {
         let dir = self.dir.container(&asked.container.name);
@@ -74,6 +74,8 @@ impl Worker<'_> {
             let record = match std::mem::replace(&mut fate, Fate::NotStarted) {
                 Fate::Ended(record) => record,
                 Fate::Running(_) => self.wait(),
+                // The end was asked for first: what does not run stays so.
+                Fate::NotStarted if self.pod.stop.is_raised() => return 0,
                 Fate::NotStarted => self.start_and_wait(),
             };
             let code = record.code;

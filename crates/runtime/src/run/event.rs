@@ -31,6 +31,8 @@ pub enum What {
     },
     /// The file says something else than what runs: that is stopped first.
     Replacing,
+    /// Nothing of it was started.
+    CannotStart(String),
     Removed,
     Warning(String),
     /// A thread of ours failed; a defect.
@@ -57,6 +59,7 @@ impl std::fmt::Display for Event {
             What::BackingOff { delay } if delay.is_zero() => write!(f, " starts again"),
             What::BackingOff { delay } => write!(f, " starts again in {} s", delay.as_secs()),
             What::Replacing => write!(f, " has changed: stopping the one that runs"),
+            What::CannotStart(why) => write!(f, " cannot start: {why}"),
             What::Removed => write!(f, " removed"),
             What::Warning(text) => write!(f, ": {text}"),
             What::Lost => write!(f, " was given up after a defect in porthole; please report it"),
