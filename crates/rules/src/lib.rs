@@ -4,6 +4,7 @@
 //! them, and the node checks them again itself before it starts anything.
 
 mod host_process;
+pub mod pod_security;
 mod subject;
 mod violation;
 
