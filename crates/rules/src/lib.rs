@@ -3,6 +3,7 @@
 //! The API server's own rules (HP-01…03), with its reasons and field paths: `check` and the webhook answer with
 //! them, and the node checks them again itself before it starts anything.
 
+pub mod decode;
 mod host_process;
 pub mod pod_security;
 mod subject;
