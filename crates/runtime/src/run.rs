@@ -61,7 +61,7 @@ struct Running<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     #[error("pod {pod}: {source}")]
-    Image { pod: String, source: images::ImageError },
+    Image { pod: String, source: Box<images::ImageError> },
     #[error("pod {pod}: {source}")]
     Policy { pod: String, source: images::policy::UnknownPolicy },
     #[error("pod {pod}: write its record")]
@@ -127,7 +127,7 @@ pub fn pull(node: &Node, pod: &Admitted, caller: Caller<'_>) -> Result<Vec<Image
         let (os, architecture) = (&node.facts.os, &node.facts.architecture);
         node.images
             .ensure(&Wanted { source: &asked.source, policy, os, architecture }, caller)
-            .map_err(|source| RunError::Image { pod: pod.full_name(), source })
+            .map_err(|source| RunError::Image { pod: pod.full_name(), source: Box::new(source) })
     };
     pod.containers.iter().map(ensure).collect()
 }

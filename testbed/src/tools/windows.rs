@@ -73,9 +73,15 @@ pub fn build_exe(package: &str, bin: &str, profile: &str) -> Result<PathBuf> {
 impl WindowsTarget {
     /// A cargo command for this target that reports what it built (see [`cargo::built`]).
     pub fn cargo(&self, subcommand: &str) -> Result<Command> {
+        let mut command = self.plain(subcommand)?;
+        cargo::reporting(&mut command);
+        Ok(command)
+    }
+
+    /// A cargo command for this target that talks to people.
+    pub fn plain(&self, subcommand: &str) -> Result<Command> {
         let mut command = cargo::command(subcommand)?;
-        cargo::reporting(&mut command).args(["--target", TRIPLE]);
-        command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        command.args(["--target", TRIPLE]).envs(self.env.iter().map(|(name, value)| (name, value)));
         Ok(command)
     }
 }
