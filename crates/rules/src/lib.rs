@@ -6,6 +6,7 @@
 pub mod decode;
 mod host_process;
 pub mod pod_security;
+pub mod policy;
 mod subject;
 mod violation;
 
