@@ -9,7 +9,9 @@ pub mod pod_security;
 pub mod policy;
 mod subject;
 mod violation;
+mod warnings;
 
 pub use host_process::{ContainerKind, containers, host_process, is_host_process};
 pub use subject::{Kind, Subject};
 pub use violation::{Reason, Violation};
+pub use warnings::{Warning, warnings};

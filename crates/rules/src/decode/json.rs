@@ -41,7 +41,7 @@ fn first(text: &str) -> usize {
 /// The message without its position, which is told in lines of the file.
 fn words(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    text.rsplit_once(" at line ").map_or(text.clone(), |(words, _)| words.to_owned())
+    text.rsplit_once(" at line ").map_or_else(|| text.clone(), |(words, _)| words.to_owned())
 }
 
 fn offset(text: &str, line: usize, column: usize) -> usize {

@@ -100,7 +100,7 @@ fn float(word: &str) -> Option<Content<'static>> {
     let value: f64 = word.parse().ok()?;
     // On its way to the API server a whole number loses its point, up to 1e21.
     #[expect(clippy::cast_possible_truncation, reason = "guarded by the range")]
-    let whole = (value.fract() == 0.0 && value.abs() < 9e18).then(|| Content::Int(value as i64));
+    let whole = (value.fract() == 0.0 && value.abs() < 9e18).then_some(Content::Int(value as i64));
     value.is_finite().then(|| whole.unwrap_or(Content::Float(value)))
 }
 
