@@ -1,9 +1,11 @@
-//! `windowsOptions.hostProcess`, on the pod and on its containers (HP-01, HP-02).
+//! `windowsOptions.hostProcess`, on the pod and on its containers (HP-01, HP-02, HP-03, HP-05).
 
 use k8s_openapi::api::core::v1::{PodSpec, SecurityContext, WindowsSecurityContextOptions};
-use serde_json::Value;
 
-use crate::{Reason, Violation};
+use crate::Violation;
+use crate::api::{ApiOptions, Judged};
+
+const FLAG: &str = "securityContext.windowsOptions.hostProcess";
 
 /// The three lists of containers, in the order in which Kubernetes looks at them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,21 +21,27 @@ pub struct Seen<'a> {
     pub kind: ContainerKind,
     pub index: usize,
     pub name: &'a str,
-    security: Option<&'a SecurityContext>,
+    pub security: Option<&'a SecurityContext>,
 }
 
 /// Every container of the pod: init, regular, ephemeral.
 pub fn containers(spec: &PodSpec) -> impl Iterator<Item = Seen<'_>> {
-    let init = spec.init_containers.iter().flatten();
-    let ephemeral = spec.ephemeral_containers.iter().flatten();
-    let init =
-        init.enumerate().map(|(i, c)| seen(ContainerKind::Init, i, &c.name, c.security_context.as_ref()));
-    let regular = spec.containers.iter().enumerate();
-    let regular = regular.map(|(i, c)| seen(ContainerKind::Regular, i, &c.name, c.security_context.as_ref()));
-    let ephemeral = ephemeral
-        .enumerate()
-        .map(|(i, c)| seen(ContainerKind::Ephemeral, i, &c.name, c.security_context.as_ref()));
-    init.chain(regular).chain(ephemeral)
+    init(spec).chain(regular(spec)).chain(ephemeral(spec))
+}
+
+pub(crate) fn init(spec: &PodSpec) -> impl Iterator<Item = Seen<'_>> {
+    let list = spec.init_containers.iter().flatten().enumerate();
+    list.map(|(i, c)| seen(ContainerKind::Init, i, &c.name, c.security_context.as_ref()))
+}
+
+pub(crate) fn regular(spec: &PodSpec) -> impl Iterator<Item = Seen<'_>> {
+    let list = spec.containers.iter().enumerate();
+    list.map(|(i, c)| seen(ContainerKind::Regular, i, &c.name, c.security_context.as_ref()))
+}
+
+pub(crate) fn ephemeral(spec: &PodSpec) -> impl Iterator<Item = Seen<'_>> {
+    let list = spec.ephemeral_containers.iter().flatten().enumerate();
+    list.map(|(i, c)| seen(ContainerKind::Ephemeral, i, &c.name, c.security_context.as_ref()))
 }
 
 /// Whether the pod is a HostProcess pod: one of its containers is, by its own word or by inheritance.
@@ -42,32 +50,53 @@ pub fn is_host_process(spec: &PodSpec) -> bool {
     containers(spec).any(|container| container.host_process(pod))
 }
 
-/// The HostProcess rules. They add up: a pod that breaks two gets two violations.
+/// The HostProcess rules on a pod's spec. They add up: a pod that breaks two gets two violations.
 pub fn host_process(spec: &PodSpec) -> Vec<Violation> {
-    let pod = of_pod(spec);
-    let mut violations: Vec<_> = containers(spec).filter_map(|c| contradicts_pod(&c, pod)).collect();
-    let all: Vec<_> = containers(spec).map(|c| c.host_process(pod)).collect();
-    if !all.contains(&true) {
-        return violations;
+    let mut found = Vec::new();
+    judge(&Judged { spec, at: "spec" }, &ApiOptions::default(), &mut found);
+    found
+}
+
+/// The same, wherever the spec is, and with what the cluster allows (HP-03, HP-05).
+pub(crate) fn judge(pod: &Judged<'_>, options: &ApiOptions, found: &mut Vec<Violation>) {
+    let flag = of_pod(pod.spec);
+    found.extend(containers(pod.spec).filter_map(|c| contradicts_pod(pod, &c, flag)));
+    if !is_host_process(pod.spec) {
+        return;
     }
-    if all.contains(&false) {
-        violations.push(invalid(
-            "spec",
-            "".into(),
+    if !containers(pod.spec).all(|container| container.host_process(flag)) {
+        found.push(Violation::invalid(
+            pod.at,
+            "",
             "if one container is a HostProcess container, all must be",
         ));
     }
-    if spec.host_network != Some(true) {
-        violations.push(invalid("spec.hostNetwork", false.into(), "must be true for a HostProcess pod"));
+    if pod.spec.host_network != Some(true) {
+        found.push(Violation::invalid(pod.field("hostNetwork"), false, "must be true for a HostProcess pod"));
     }
-    violations
+    if !options.allow_privileged {
+        let message = "this cluster allows no privileged pods, and so no HostProcess containers";
+        found.push(Violation::forbidden(pod.at, message));
+    }
+    if !options.host_process {
+        switched_off(pod, found);
+    }
 }
 
-fn contradicts_pod(container: &Seen<'_>, pod: Option<bool>) -> Option<Violation> {
-    let (own, pod) = (container.own()?, pod?);
-    let field = format!("{}.securityContext.windowsOptions.hostProcess", container.path());
-    let message = format!("must be the same as the pod's, which is {pod}");
-    (own != pod).then(|| invalid(&field, own.into(), &message))
+/// Not a rule of the API server's, which lost the switch: reported where the pod asks for it.
+fn switched_off(pod: &Judged<'_>, found: &mut Vec<Violation>) {
+    let message = "HostProcess containers are off here (the switch WindowsHostProcessContainers)";
+    if of_pod(pod.spec) == Some(true) {
+        found.push(Violation::forbidden(pod.field(FLAG), message));
+    }
+    let askers = containers(pod.spec).filter(|container| container.own() == Some(true));
+    found.extend(askers.map(|container| Violation::forbidden(pod.container(&container, FLAG), message)));
+}
+
+fn contradicts_pod(pod: &Judged<'_>, container: &Seen<'_>, flag: Option<bool>) -> Option<Violation> {
+    let (own, flag) = (container.own()?, flag?);
+    let message = format!("must be the same as the pod's, which is {flag}");
+    (own != flag).then(|| Violation::invalid(pod.container(container, FLAG), own, message))
 }
 
 fn of_pod(spec: &PodSpec) -> Option<bool> {
@@ -76,15 +105,6 @@ fn of_pod(spec: &PodSpec) -> Option<bool> {
 
 fn flag(options: Option<&WindowsSecurityContextOptions>) -> Option<bool> {
     options?.host_process
-}
-
-fn invalid(field: &str, value: Value, message: &str) -> Violation {
-    Violation {
-        reason: Reason::FieldValueInvalid,
-        field: field.to_owned(),
-        value,
-        message: message.to_owned(),
-    }
 }
 
 fn seen<'a>(
@@ -107,13 +127,22 @@ impl Seen<'_> {
         self.own().or(pod).unwrap_or(false)
     }
 
-    fn path(&self) -> String {
-        let list = match self.kind {
-            ContainerKind::Init => "initContainers",
-            ContainerKind::Regular => "containers",
-            ContainerKind::Ephemeral => "ephemeralContainers",
-        };
-        format!("spec.{list}[{}]", self.index)
+    /// Its place in the spec: `containers[0]`.
+    pub fn place(&self) -> String {
+        format!("{}[{}]", self.kind.list(), self.index)
+    }
+}
+
+// === impl ContainerKind ===
+
+impl ContainerKind {
+    /// The field of the spec that has the list.
+    pub fn list(self) -> &'static str {
+        match self {
+            Self::Init => "initContainers",
+            Self::Regular => "containers",
+            Self::Ephemeral => "ephemeralContainers",
+        }
     }
 }
 

@@ -29,6 +29,37 @@ pub enum Reason {
 
 // === impl Violation ===
 
+impl Violation {
+    pub(crate) fn invalid(
+        field: impl Into<String>,
+        value: impl Into<Value>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self::new(Reason::FieldValueInvalid, field, value, message)
+    }
+
+    pub(crate) fn not_supported(
+        field: impl Into<String>,
+        value: impl Into<Value>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self::new(Reason::FieldValueNotSupported, field, value, message)
+    }
+
+    pub(crate) fn forbidden(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new(Reason::FieldValueForbidden, field, "", message)
+    }
+
+    pub(crate) fn new(
+        reason: Reason,
+        field: impl Into<String>,
+        value: impl Into<Value>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self { reason, field: field.into(), value: value.into(), message: message.into() }
+    }
+}
+
 impl std::fmt::Display for Violation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {:?}: {}: {}", self.field, self.reason, self.value, self.message)

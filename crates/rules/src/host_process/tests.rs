@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::Reason;
 
 /// A spec by the flags alone: the pod's, then each list's.
 fn spec(pod: Option<bool>, lists: [&[Option<bool>]; 3], host_network: bool) -> PodSpec {
