@@ -1,7 +1,8 @@
 //! `cargo xtask test --seed-defect NAME`: is the gate awake?
 //!
-//! A defect is put into a copy of the tree and the tier that must notice is run there. A red tier ends with exit code 1
-//! as the gate does; a green one means that a tier sleeps and ends with exit code 4.
+//! A defect is put into a copy of the tree and the tier that must notice is run there, as far as the test goes that
+//! must fail. A red tier ends with exit code 1 as the gate does; a green one means that a tier sleeps and ends with
+//! exit code 4.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -107,7 +108,7 @@ impl Defect {
 
     fn gate(&self, root: &Path, tree: &Path) -> Result<i32> {
         let mut command = cargo::command("xtask")?;
-        command.current_dir(tree).args(["test", "--tier", self.tier.name()]);
+        command.current_dir(tree).args(["test", "--tier", self.tier.name(), "--filter", self.caught_by]);
         command.env("CARGO_TARGET_DIR", root.join("target/defect/target")).env_remove("CARGO_MANIFEST_DIR");
         let status = command.stdin(Stdio::null()).status().context("start the gate in the copy")?;
         status.code().context("the gate in the copy was killed")
