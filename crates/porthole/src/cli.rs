@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::failure::{Outcome, code};
-use crate::{doctor, logs, ps, root, up};
+use crate::{doctor, logs, manifests, ps, root, up};
 
 /// Windows nodes for Kubernetes in one binary.
 #[derive(Debug, Parser)]
@@ -40,6 +40,9 @@ enum Verb {
         after_help = "Examples:\n  porthole doctor\n  porthole doctor -o json\n\nExit code 1 if HostProcess containers cannot run here."
     )]
     Doctor(DoctorArgs),
+    /// Render what a cluster needs beside its nodes, ready to apply
+    #[command(subcommand)]
+    Manifests(manifests::Manifests),
 }
 
 #[derive(Debug, Args)]
@@ -139,6 +142,7 @@ impl Cli {
             Verb::Ps(args) => ps::ps(args),
             Verb::Logs(args) => logs::logs(args),
             Verb::Doctor(args) => doctor::doctor(args),
+            Verb::Manifests(which) => manifests::manifests(which),
         }
     }
 }

@@ -6,6 +6,7 @@
 //! | [`ps`] | `porthole ps` |
 //! | [`logs`] | `porthole logs POD` |
 //! | [`doctor`] | `porthole doctor` |
+//! | [`manifests`] | `porthole manifests NAME` |
 //!
 //! Beside them: [`cli`] declares the arguments, [`manifest`] reads files of pods, [`failure`] knows the exit
 //! codes, [`table`] aligns columns, [`root`] says where state is, [`embedded`] has the holder's program.
@@ -16,6 +17,7 @@ pub mod embedded;
 pub mod failure;
 pub mod logs;
 pub mod manifest;
+pub mod manifests;
 pub mod ps;
 pub mod root;
 pub mod table;
