@@ -104,7 +104,7 @@ impl Gate {
 
     fn run_tier(&self, tier: Tier) -> Result<Vec<Record>> {
         match tier {
-            Tier::Lint => Ok(lint::run(&self.stamp)),
+            Tier::Lint => Ok(lint::run(&self.stamp, self.filter.as_deref())),
             Tier::Fuzz => fuzz::gate(&self.stamp),
             Tier::Unit => Ok([self.suite(tier, &[])?, self.fuzz_replay()?, self.doc_tests()?].concat()),
             Tier::Wine => self.wine(),
