@@ -17,6 +17,8 @@ use requirement::Requirement;
 mod annotation;
 mod level;
 mod page;
+#[cfg(test)]
+mod pages;
 mod proof;
 mod requirement;
 

@@ -148,3 +148,5 @@ impl ContainerKind {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod upstream;
