@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::check::args::CheckArgs;
 use crate::failure::{Outcome, code};
-use crate::{doctor, logs, manifests, ps, root, up};
+use crate::{check, doctor, logs, manifests, ps, root, up};
 
 /// Windows nodes for Kubernetes in one binary.
 #[derive(Debug, Parser)]
@@ -35,6 +36,9 @@ enum Verb {
         after_help = "Examples:\n  porthole logs hello\n  porthole logs -f default/hello -c main\n  porthole logs --previous hello"
     )]
     Logs(LogsArgs),
+    /// Say whether Kubernetes will take these manifests, and what they may do; offline
+    #[command(after_help = check::args::EXAMPLES)]
+    Check(CheckArgs),
     /// Say what this host can do, what it cannot, and what follows
     #[command(
         after_help = "Examples:\n  porthole doctor\n  porthole doctor -o json\n\nExit code 1 if HostProcess containers cannot run here."
@@ -141,6 +145,7 @@ impl Cli {
             Verb::Up(args) => up::up(args),
             Verb::Ps(args) => ps::ps(args),
             Verb::Logs(args) => logs::logs(args),
+            Verb::Check(args) => check::check(args),
             Verb::Doctor(args) => doctor::doctor(args),
             Verb::Manifests(which) => manifests::manifests(which),
         }

@@ -5,12 +5,14 @@
 //! | [`up`] | `porthole up FILE…` |
 //! | [`ps`] | `porthole ps` |
 //! | [`logs`] | `porthole logs POD` |
+//! | [`check`](mod@check) | `porthole check FILE…` |
 //! | [`doctor`] | `porthole doctor` |
 //! | [`manifests`] | `porthole manifests NAME` |
 //!
 //! Beside them: [`cli`] declares the arguments, [`manifest`] reads files of pods, [`failure`] knows the exit
 //! codes, [`table`] aligns columns, [`root`] says where state is, [`embedded`] has the holder's program.
 
+pub mod check;
 pub mod cli;
 pub mod doctor;
 pub mod embedded;

@@ -115,8 +115,17 @@ impl<'t> Documents<'t> {
     }
 
     fn document(&mut self, at: usize, tree: Result<Tree<'t>, Fault>) -> Document<'t> {
+        let tree = tree.map_err(|fault| self.with_line(at, fault));
         self.index += 1;
         Document { index: self.index - 1, at, tree }
+    }
+
+    /// A syntax error has no field to name; its line is all that a reader has.
+    fn with_line(&self, document: usize, fault: Fault) -> Fault {
+        let Place::Byte(at) = fault.place else { return fault };
+        let before = &self.text.as_bytes()[..(document + at).min(self.text.len())];
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        Fault::new(format!("line {line}: {}", fault.message), fault.place)
     }
 }
 
