@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
 use crate::document::{Configuration, Descriptor, Document, Manifest};
+use crate::platform::{Host, Isolation, NoMatch};
 
 /// Index, manifest and configuration are small; a large one is not one.
 pub(crate) const LONGEST_DOCUMENT: u64 = 8 << 20;
@@ -27,8 +28,8 @@ pub enum ContentError {
     Digest(String),
     #[error("blob {wanted} has the digest {found}: it is damaged")]
     Damaged { wanted: String, found: String },
-    #[error("no image for {os}/{architecture}: it offers {offers}")]
-    Platform { os: String, architecture: String, offers: String },
+    #[error(transparent)]
+    Platform(#[from] NoMatch),
     #[error("the index points to indexes more than {DEEPEST_INDEX} deep")]
     TooDeep,
     #[error("read {name}")]
@@ -49,14 +50,18 @@ pub trait Blobs {
 
     /// The manifest of the image for this platform.
     fn find(&self, os: &str, architecture: &str) -> Result<Manifest, Self::Error> {
+        self.find_for(&this_host(os, architecture), Isolation::HostProcess)
+    }
+
+    /// The manifest of the image for this host.
+    fn find_for(&self, host: &Host, isolation: Isolation) -> Result<Manifest, Self::Error> {
         let mut document = json("the image's index", &self.root()?)?;
         for _ in 0..=DEEPEST_INDEX {
             let index = match document {
                 Document::Manifest(manifest) => return Ok(manifest),
                 Document::Index(index) => index,
             };
-            let picked =
-                index.pick(os, architecture).ok_or_else(|| mismatch(os, architecture, index.offers()))?;
+            let picked = index.pick(host, isolation).map_err(ContentError::from)?;
             let bytes = self.manifest(picked)?;
             check(&picked.digest, &Sha256::digest(&bytes))?;
             document = json(&picked.digest, &bytes)?;
@@ -157,8 +162,16 @@ fn check(wanted: &str, hash: &[u8]) -> Result<(), ContentError> {
     if found == wanted { Ok(()) } else { Err(ContentError::Damaged { wanted: wanted.to_owned(), found }) }
 }
 
+/// The build matters only where images have one.
+fn this_host(os: &str, architecture: &str) -> Host {
+    let host = Host::new(os, architecture);
+    let build = (os == "windows").then(|| os::host::facts().ok()?.windows_build).flatten();
+    build.map_or_else(|| host.clone(), |build| host.clone().with_version(&build.to_string()))
+}
+
 fn mismatch(os: &str, architecture: &str, offers: String) -> ContentError {
-    ContentError::Platform { os: os.to_owned(), architecture: architecture.to_owned(), offers }
+    let host = Box::new(Host::new(os, architecture));
+    NoMatch { host, isolation: Isolation::HostProcess, offers }.into()
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::platform::{self, Candidate, Host, Isolation, NoMatch};
+
 /// What a name in a registry or an entry of an index leads to.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "Either")]
@@ -30,12 +32,19 @@ pub struct Descriptor {
     pub size: Option<u64>,
     #[serde(default)]
     pub platform: Option<Platform>,
+    #[serde(rename = "mediaType", default)]
+    pub media_type: Option<String>,
+    /// Where a layer that its registry may not hand out is had instead.
+    #[serde(default)]
+    pub urls: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Platform {
     pub os: String,
     pub architecture: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
     #[serde(rename = "os.version", default, skip_serializing_if = "Option::is_none")]
     pub os_version: Option<String>,
 }
@@ -92,26 +101,30 @@ impl TryFrom<Either> for Document {
 // === impl Index ===
 
 impl Index {
-    /// The entry for this platform; entries without a platform fit any.
-    pub fn pick(&self, os: &str, architecture: &str) -> Option<&Descriptor> {
-        self.manifests
-            .iter()
-            .find(|m| m.platform.as_ref().is_none_or(|p| p.os == os && p.architecture == architecture))
+    /// The entry for this host.
+    pub fn pick(&self, host: &Host, isolation: Isolation) -> Result<&Descriptor, NoMatch> {
+        platform::pick(&self.candidates(), host, isolation).map(|index| &self.manifests[index])
     }
 
-    /// What is on offer, for the refusal.
-    pub fn offers(&self) -> String {
-        let offers: Vec<_> =
-            self.manifests.iter().filter_map(|m| m.platform.as_ref()).map(Platform::to_string).collect();
-        if offers.is_empty() { "nothing".to_owned() } else { offers.join(", ") }
+    pub fn candidates(&self) -> Vec<Candidate> {
+        let candidate = |m: &Descriptor| Candidate { digest: m.digest.clone(), platform: m.platform.clone() };
+        self.manifests.iter().map(candidate).collect()
     }
 }
 
 // === impl Platform ===
 
+impl Platform {
+    pub fn new(os: &str, architecture: &str) -> Platform {
+        let (os, architecture) = (os.to_owned(), architecture.to_owned());
+        Platform { os, architecture, variant: None, os_version: None }
+    }
+}
+
 impl std::fmt::Display for Platform {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}/{}", self.os, self.architecture)?;
+        self.variant.as_ref().map_or(Ok(()), |variant| write!(f, "/{variant}"))?;
         self.os_version.as_ref().map_or(Ok(()), |version| write!(f, " {version}"))
     }
 }
@@ -152,12 +165,15 @@ mod tests {
                 {"digest":"d3","platform":{"os":"linux","architecture":"arm64"}}]}"#,
         )
         .unwrap();
-        assert_eq!(index.pick("linux", "amd64").unwrap().digest, "d2");
-        assert_eq!(index.pick("linux", "arm64").unwrap().digest, "d3");
-        assert!(index.pick("plan9", "amd64").is_none());
-        assert_eq!(index.offers(), "windows/amd64 10, linux/amd64, linux/arm64");
+        let pick = |index: &Index, os, architecture| {
+            let host = Host::new(os, architecture);
+            index.pick(&host, Isolation::HostProcess).map(|m| m.digest.clone()).map_err(|e| e.to_string())
+        };
+        assert_eq!(pick(&index, "linux", "amd64").unwrap(), "d2");
+        assert_eq!(pick(&index, "linux", "arm64").unwrap(), "d3");
+        let error = pick(&index, "plan9", "amd64").unwrap_err();
+        assert!(error.ends_with("it offers windows/amd64 10, linux/amd64, linux/arm64"), "{error}");
         let plain: Index = serde_json::from_str(r#"{"manifests":[{"digest":"d"}]}"#).unwrap();
-        assert_eq!(plain.pick("any", "any").unwrap().digest, "d");
-        assert_eq!(plain.offers(), "nothing");
+        assert_eq!(pick(&plain, "any", "any").unwrap(), "d");
     }
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`source`] | what a pod's `image:` may say |
 //! | [`reference`] | names of images in registries |
+//! | [`platform`] | which entry of an index is for a host, and why |
 //! | [`policy`] | when an image is pulled |
 //! | [`blobs`] | where an image's parts lie, and which of them are this host's |
 //! | [`archive`] | … in a tar file |
@@ -16,6 +17,7 @@
 pub mod archive;
 pub mod blobs;
 pub mod document;
+pub mod platform;
 pub mod policy;
 pub mod progress;
 pub mod reference;
