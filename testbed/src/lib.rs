@@ -6,6 +6,7 @@
 //! * [`registry`]: an image registry that can be told to misbehave
 //! * [`image`]: images for it, made from files
 //! * [`wine`]: Windows programs, under Wine
+//! * [`webhook`]: an API server's side of an admission webhook
 //! * [`guard`]: why nothing of all this stays on the host, whatever happens to a test
 //! * [`tools`]: the programs behind it, made on first use
 
@@ -19,4 +20,5 @@ pub mod process;
 pub mod registry;
 pub mod skip;
 pub mod tools;
+pub mod webhook;
 pub mod wine;

@@ -70,6 +70,11 @@ impl Daemon {
         tail(&self.log)
     }
 
+    /// Waits for the program's end; its exit code, unless a signal ended it.
+    pub fn wait(&mut self) -> Option<i32> {
+        self.child.wait().ok().and_then(|status| status.code())
+    }
+
     /// Takes the exit status after the guard has killed the process, so that no zombie stays.
     pub fn reap(&mut self) {
         let _ = self.child.wait();

@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::check::args::CheckArgs;
 use crate::failure::{Outcome, code};
-use crate::{check, doctor, logs, manifests, ps, root, up};
+use crate::{check, doctor, logs, manifests, ps, root, up, webhook};
 
 /// Windows nodes for Kubernetes in one binary.
 #[derive(Debug, Parser)]
@@ -47,6 +47,9 @@ enum Verb {
     /// Render what a cluster needs beside its nodes, ready to apply
     #[command(subcommand)]
     Manifests(manifests::Manifests),
+    /// Judge pods for an API server: the pod rules and the HostProcess policy as an admission webhook
+    #[command(after_help = webhook::EXAMPLES)]
+    Webhook(Box<webhook::WebhookArgs>),
 }
 
 #[derive(Debug, Args)]
@@ -148,6 +151,7 @@ impl Cli {
             Verb::Check(args) => check::check(args),
             Verb::Doctor(args) => doctor::doctor(args),
             Verb::Manifests(which) => manifests::manifests(which),
+            Verb::Webhook(args) => webhook::webhook(args),
         }
     }
 }

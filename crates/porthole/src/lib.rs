@@ -8,6 +8,7 @@
 //! | [`check`](mod@check) | `porthole check FILE…` |
 //! | [`doctor`] | `porthole doctor` |
 //! | [`manifests`] | `porthole manifests NAME` |
+//! | [`webhook`] | `porthole webhook` |
 //!
 //! Beside them: [`cli`] declares the arguments, [`manifest`] reads files of pods, [`failure`] knows the exit
 //! codes, [`table`] aligns columns, [`root`] says where state is, [`embedded`] has the holder's program.
@@ -24,3 +25,4 @@ pub mod ps;
 pub mod root;
 pub mod table;
 pub mod up;
+pub mod webhook;
