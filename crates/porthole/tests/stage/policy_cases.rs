@@ -90,6 +90,14 @@ impl Case {
         (!self.ephemeral.is_empty()).then(|| self.wrap(self.spec(false)))
     }
 
+    /// A name for the object; short enough for a CronJob.
+    fn slug(&self) -> String {
+        let sign = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+        let mut slug: String = self.name.chars().map(sign).take(50).collect();
+        slug.push('x');
+        slug
+    }
+
     fn spec(&self, ephemeral: bool) -> Value {
         let mut spec = json!({
             "hostNetwork": self.host_process,
@@ -111,7 +119,7 @@ impl Case {
     }
 
     fn wrap(&self, mut spec: Value) -> Value {
-        let metadata = json!({"name": "case", "namespace": self.namespace});
+        let metadata = json!({"name": self.slug(), "namespace": self.namespace});
         let labels = json!({"app": "case"});
         let (version, kind) = match self.kind.as_str() {
             "Pod" => return json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}),
