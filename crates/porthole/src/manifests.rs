@@ -7,6 +7,7 @@ use crate::cli::print;
 use crate::failure::{Exit, Outcome};
 
 pub mod policies;
+pub mod webhook;
 
 #[derive(Debug, Subcommand)]
 pub enum Manifests {
@@ -16,6 +17,12 @@ pub enum Manifests {
         Without a policy, only the runtime's own sockets are kept out. docs/policy.md tells what a policy can say."
     )]
     Policies(policies::PoliciesArgs),
+    /// Run the admission webhook in the cluster: two replicas, and the configuration that asks them
+    #[command(
+        after_help = "Examples:\n  porthole manifests webhook --policy policy.yaml --image registry.example/porthole:1 | kubectl apply -f -\n\n\
+        Without a policy, HostProcess pods are kept to the cluster's own namespaces. docs/webhook.md tells the rest."
+    )]
+    Webhook(webhook::WebhookArgs),
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -28,6 +35,7 @@ pub enum Format {
 pub fn manifests(which: &Manifests) -> Outcome {
     match which {
         Manifests::Policies(args) => policies::policies(args),
+        Manifests::Webhook(args) => webhook::webhook(args),
     }
 }
 

@@ -4,10 +4,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use rules::ApiOptions;
 use webhook::{Certificate, SelfSigned, Settings, Webhook, WebhookError};
 
+use crate::check::args::Switch;
 use crate::cli::print;
 use crate::failure::{Exit, Failure, Outcome, code};
 use crate::up::say;
@@ -74,13 +75,6 @@ pub struct Switches {
     /// What the API server's flag of this name says
     #[arg(long, action = clap::ArgAction::Set, default_value_t = true, value_name = "BOOL")]
     pub allow_privileged: bool,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum Switch {
-    #[default]
-    On,
-    Off,
 }
 
 pub fn webhook(args: &WebhookArgs) -> Outcome {
