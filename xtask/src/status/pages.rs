@@ -41,6 +41,8 @@ const GUIDED: [&str; 22] = [
 
 /// One row of a table of upstream tests.
 struct Row<'a> {
+    /// How many tests it names.
+    tests: usize,
     verdict: &'a str,
     /// What stands beside it.
     why: &'a str,
@@ -61,10 +63,10 @@ fn rows(page: &str) -> Vec<Row<'_>> {
 
 fn row(line: &str) -> Result<Row<'_>, &'static str> {
     let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
-    let [_, _, last] = cells[..] else { return Err("wanted test, asserts, verdict") };
+    let [first, _, last] = cells[..] else { return Err("wanted test, asserts, verdict") };
     let (verdict, why) =
         last.strip_prefix("**").and_then(|rest| rest.split_once("** ")).ok_or("no verdict first")?;
-    Ok(Row { verdict, why })
+    Ok(Row { tests: first.matches('`').count() / 2, verdict, why })
 }
 
 /// Tests of ours: `FILE.rs::FUNCTION` in backticks.
@@ -125,6 +127,17 @@ fn every_upstream_test_has_a_verdict_and_what_the_verdict_needs() {
     assert!(rows.len() > 90, "{} rows", rows.len());
     for row in rows {
         assert!(row.is_complete(), "{} {}", row.verdict, row.why);
+    }
+}
+
+#[test]
+fn the_triage_counts_right() {
+    let page = page(TRIAGE);
+    let rows = rows(&page);
+    for verdict in [PASSES, REPLACED, NOT_YET, NOT_APPLICABLE] {
+        let count: usize = rows.iter().filter(|row| row.verdict == verdict).map(|row| row.tests).sum();
+        let line = page.lines().find(|line| line.starts_with(&format!("| **{verdict}** |"))).expect("a line");
+        assert!(line.ends_with(&format!("| {count} |")), "{count}: {line}");
     }
 }
 
