@@ -6,6 +6,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::string::string_regex;
+use proptest::test_runner::TestRunner;
 use rules::policy::{Asker, Decision, Policy};
 use rules::{Kind, Subject};
 use serde_json::{Value, json};
@@ -96,6 +99,72 @@ fn updates_big_pods_and_namespaces_that_mount_the_host() -> Result<()> {
     passes(Call::create(&mount("monitoring", "/"))?).context("its namespace may")?;
     refused(Call::create(&mount("monitoring", "/var/lib/porthole/run"))?).context("nobody may")?;
     cluster.control_plane.stop()
+}
+
+/// Names are put together from the pieces that the expressions look for, so that they are often almost right.
+const PATHS: &str = concat!(
+    r"(//|\\\\|[cC]:|d:|c:/|/)?([/\\]{1,2}|\.{1,3}|[ ?:$]|/var|/lib|/porthole|/run|x|~1|pipe|NamedPipe",
+    r"|UNC/h/c\$|globalroot|device|ProtectedPrefix|\\ProgramData|\\Porthole-?|/CSI|kubelet/){1,7}"
+);
+const IMAGES: &str = concat!(
+    r"((index\.)?docker\.io|localhost|reg\.io|TEAM|dir|nginx)?(:5000|:t)?(/(library|csi|nginx|team|x)){0,3}",
+    r"(-x)?(:v1)?(@sha256:b{64})?"
+);
+const GENERATED: &str = r"
+apiVersion: porthole.dev/v1alpha1
+kind: HostProcessPolicy
+metadata: {name: generated}
+rules:
+- images:
+  - nginx
+  - team/*
+  - docker.io/x
+  - reg.io/csi
+  - localhost:5000/
+  - sha256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+  hostPaths: ['/var/lib/*', 'C:\csi', '*x', '\\.\pipe\x*', '\\h\*']
+";
+
+// proves: KA-11 cluster
+#[test]
+fn the_api_server_decides_as_the_policy_does_on_any_name() -> Result<()> {
+    let cluster = Cluster::start()?;
+    let policy = Policy::parse(GENERATED)?;
+    cluster.apply(GENERATED, &policy)?;
+    let pods = generated()?;
+    let calls: Vec<_> = pods.iter().map(Call::create).collect::<Result<_>>()?;
+    let (mut allowed, mut refused) = (0, 0);
+    for (pod, answer) in pods.iter().zip(cluster.api.send_all(&calls)?) {
+        if answer.code == 422 {
+            continue; // No pod for the API server, whatever a policy says.
+        }
+        let asker = Asker { namespace: "default", user: Some("admin") };
+        let decision = policy.decide(&Subject::decode(Kind::Pod, pod)?, &asker);
+        let same = answer.ok() != matches!(decision, Decision::Refused { .. });
+        assert!(same, "{}: {decision:?}, but {} {}", pod["spec"], answer.code, answer.message());
+        *(if answer.ok() { &mut allowed } else { &mut refused }) += 1;
+    }
+    println!("{allowed} allowed, {refused} refused");
+    assert!(allowed > 300 && refused > 300, "{allowed} allowed, {refused} refused");
+    cluster.control_plane.stop()
+}
+
+fn generated() -> Result<Vec<Value>> {
+    let (paths, images) = (string_regex(PATHS)?, string_regex(IMAGES)?);
+    let mut runner = TestRunner::deterministic();
+    let mut pods = Vec::new();
+    for place in 0..2_000 {
+        let image = images.new_tree(&mut runner).expect("a text").current();
+        let path = paths.new_tree(&mut runner).expect("a text").current();
+        let mut pod = match place % 3 {
+            0 => host_process("g", &[image.as_str()], &[]),
+            1 => host_process("g", &["nginx"], &[path.as_str()]),
+            _ => mount("default", &path),
+        };
+        pod["metadata"]["name"] = json!(format!("g{place}"));
+        pods.push(pod);
+    }
+    Ok(pods)
 }
 
 fn host_process<S: AsRef<str>>(name: &str, images: &[S], paths: &[S]) -> Value {
