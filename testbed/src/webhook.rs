@@ -25,6 +25,24 @@ pub struct Target {
     pub ca: String,
 }
 
+/// A HostProcess pod of the size that agents have.
+pub fn sample(namespace: &str) -> Value {
+    let container = json!({
+        "name": "agent", "image": "registry.test/agent:1", "args": ["--verbose"],
+        "env": (0..40).map(|i| json!({"name": format!("VARIABLE_{i}"), "value": "x".repeat(40)})).collect::<Vec<_>>(),
+        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+    });
+    json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "agent", "namespace": namespace, "labels": {"app": "agent"}},
+        "spec": {
+            "hostNetwork": true, "os": {"name": "windows"},
+            "securityContext": {"windowsOptions": {"hostProcess": true, "runAsUserName": "NT AUTHORITY\\SYSTEM"}},
+            "containers": [container], "volumes": [{"name": "data", "emptyDir": {}}],
+        },
+    })
+}
+
 /// A review of an object by somebody, as the API server would send it.
 pub fn review(uid: &str, object: &Value, user: &str) -> Value {
     let api_version = object["apiVersion"].as_str().unwrap_or_default();

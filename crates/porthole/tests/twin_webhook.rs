@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use testbed::guard::Guard;
 use testbed::process::wait_for;
-use testbed::webhook::{Ca, Caller, Load, Program, Target, peak_rss_mib, response, review};
+use testbed::webhook::{Ca, Caller, Load, Program, Target, peak_rss_mib, response, review, sample};
 
 const PORTHOLE: &str = env!("CARGO_BIN_EXE_porthole");
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -27,23 +27,6 @@ fn policy(namespace: &str) -> String {
     format!(
         "apiVersion: porthole.dev/v1alpha1\nkind: HostProcessPolicy\nrules:\n- {{namespaces: [{namespace}]}}\n"
     )
-}
-
-fn host_process_pod(namespace: &str) -> Value {
-    let container = json!({
-        "name": "agent", "image": "registry.test/agent:1", "args": ["--verbose"],
-        "env": (0..40).map(|i| json!({"name": format!("VARIABLE_{i}"), "value": "x".repeat(40)})).collect::<Vec<_>>(),
-        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
-    });
-    json!({
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": "agent", "namespace": namespace, "labels": {"app": "agent"}},
-        "spec": {
-            "hostNetwork": true, "os": {"name": "windows"},
-            "securityContext": {"windowsOptions": {"hostProcess": true, "runAsUserName": "NT AUTHORITY\\SYSTEM"}},
-            "containers": [container], "volumes": [{"name": "data", "emptyDir": {}}],
-        },
-    })
 }
 
 // === impl World ===
@@ -71,7 +54,7 @@ impl World {
     }
 
     fn allows(&self, namespace: &str) -> bool {
-        self.ask(&host_process_pod(namespace))["allowed"] == true
+        self.ask(&sample(namespace))["allowed"] == true
     }
 
     /// Waits until the metrics have this line.
@@ -105,7 +88,7 @@ fn run(words: &[String]) -> Output {
 fn it_answers_reviews_and_says_how_it_is() {
     let world = World::new(&[]);
     assert!(world.allows("trusted"));
-    let refused = world.ask(&host_process_pod("other"));
+    let refused = world.ask(&sample("other"));
     assert_eq!((&refused["allowed"], &refused["status"]["code"]), (&json!(false), &json!(403)));
     let message = refused["status"]["message"].as_str().unwrap();
     assert!(message.contains("namespace \"other\""), "{message}");
@@ -129,7 +112,7 @@ fn it_answers_reviews_and_says_how_it_is() {
 #[test]
 fn a_dry_run_is_judged_and_counted_apart() {
     let world = World::new(&[]);
-    let mut dry = review("u-2", &host_process_pod("other"), "alice");
+    let mut dry = review("u-2", &sample("other"), "alice");
     dry["request"]["dryRun"] = true.into();
     let answer = world.caller().post("/validate", &serde_json::to_vec(&dry).unwrap()).unwrap();
     assert_eq!(response(&answer, "u-2").unwrap()["allowed"], false);
@@ -188,7 +171,7 @@ fn a_body_that_does_not_come_is_not_waited_for() {
 #[test]
 fn switched_off_it_refuses_host_process_pods_and_says_so() {
     let world = World::new(&["--host-process=off"]);
-    let refused = world.ask(&host_process_pod("trusted"));
+    let refused = world.ask(&sample("trusted"));
     let message = refused["status"]["message"].as_str().unwrap();
     assert!(message.contains("HostProcess containers are off"), "{message}");
     let plain =
@@ -259,7 +242,7 @@ fn a_bad_certificate_is_not_taken() {
 #[test]
 fn asked_to_end_it_answers_what_is_under_way() {
     let world = World::new(&[]);
-    let body = serde_json::to_vec(&review("late", &host_process_pod("trusted"), "alice")).unwrap();
+    let body = serde_json::to_vec(&review("late", &sample("trusted"), "alice")).unwrap();
     let mut slow = world.caller();
     let head = format!("POST /validate HTTP/1.1\r\nhost: w\r\ncontent-length: {}\r\n\r\n", body.len());
     slow.begin(head.as_bytes()).unwrap();
@@ -278,7 +261,7 @@ fn no_review_is_lost_while_certificates_change() {
     let world = World::new(&[]);
     let load = Load {
         target: world.target.clone(),
-        objects: vec![(host_process_pod("trusted"), true), (host_process_pod("other"), false)],
+        objects: vec![(sample("trusted"), true), (sample("other"), false)],
         user: "alice".into(),
         reviews: 2_000,
         in_flight: 8,

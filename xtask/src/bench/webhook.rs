@@ -1,0 +1,74 @@
+//! What an admission review costs: many, several in flight, over kept connections, while the certificate is swapped.
+//!
+//! Nothing else judges HostProcess pods by a policy, so there is no peer.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use testbed::guard::Guard;
+use testbed::tools::{cargo, progress};
+use testbed::webhook::{Ca, Load, Program, Target, peak_rss_mib, sample};
+
+use super::{Measured, ROUNDS, percentile};
+
+const REVIEWS: usize = 10_000;
+const IN_FLIGHT: usize = 8;
+const SWAPS: usize = 20;
+const MOST_MIB: f64 = 40.0;
+const POLICY: &str = "apiVersion: porthole.dev/v1alpha1\nkind: HostProcessPolicy\n\
+    rules: [{namespaces: [trusted], images: [registry.test], users: [alice]}]\n";
+
+pub(super) fn run() -> Result<Measured> {
+    let porthole = build()?;
+    let mut measured = Measured::default();
+    for round in 1..=ROUNDS {
+        measured.ours.push(one_round(round, &porthole)?);
+    }
+    Ok(measured)
+}
+
+/// The 99th percentile, in milliseconds, of a webhook started for this round.
+fn one_round(round: usize, porthole: &Path) -> Result<f64> {
+    let guard = Guard::new("bench")?;
+    let ca = Ca::new()?;
+    ca.issue(&["127.0.0.1"])?.write(guard.dir())?;
+    fs::write(guard.dir().join("policy.yaml"), POLICY).context("write the policy")?;
+    let [policy, cert, key] = ["policy.yaml", "tls.crt", "tls.key"].map(|name| guard.dir().join(name));
+    let [policy, cert, key] = [policy, cert, key].map(|path| path.display().to_string());
+    let words = ["--policy", &policy, "--listen", "127.0.0.1:0", "--tls-cert", &cert, "--tls-key", &key];
+    let webhook = Program::start(&guard, "webhook", porthole, &words)?;
+    let outcome = load(&webhook, &ca, guard.dir()).run(&ca)?;
+    let (peak, p99) = (peak_rss_mib(webhook.pid())?, percentile(&outcome.latencies, 99));
+    println!(
+        "round {round}: {} reviews, p50 {:.2} ms, p99 {p99:.2} ms, {} swaps, {} lost, peak {peak:.1} MiB",
+        outcome.latencies.len(),
+        percentile(&outcome.latencies, 50),
+        outcome.swapped,
+        outcome.lost.len()
+    );
+    ensure!(outcome.lost.is_empty(), "lost: {:?}", outcome.lost.first());
+    ensure!(outcome.swapped == SWAPS && outcome.latencies.len() >= REVIEWS, "the load was not all there");
+    ensure!(peak <= MOST_MIB, "{peak:.1} MiB resident, more than {MOST_MIB}");
+    Ok(p99)
+}
+
+fn load(webhook: &Program, ca: &Ca, certificates: &Path) -> Load {
+    Load {
+        target: Target { address: webhook.address, ca: ca.pem().to_owned() },
+        objects: vec![(sample("trusted"), true), (sample("other"), false)],
+        user: "alice".into(),
+        reviews: REVIEWS,
+        in_flight: IN_FLIGHT,
+        swaps: SWAPS,
+        certificates: certificates.to_owned(),
+    }
+}
+
+fn build() -> Result<PathBuf> {
+    let mut command = cargo::command("build")?;
+    cargo::reporting(&mut command).args(["--release", "--package", "porthole", "--bin", "porthole"]);
+    let output = progress::step("build porthole for release", || progress::run(&mut command))?;
+    let built = cargo::built(&output.stdout)?.into_iter().find(|built| built.name == "porthole");
+    Ok(built.context("cargo named no porthole")?.path)
+}
