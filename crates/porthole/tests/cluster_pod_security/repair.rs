@@ -91,10 +91,8 @@ fn escalation(container: &mut Value) {
     let security = &mut container["securityContext"];
     let adds =
         security["capabilities"]["add"].as_array().is_some_and(|all| all.contains(&json!("CAP_SYS_ADMIN")));
-    if adds || security["privileged"] == true {
-        if security["allowPrivilegeEscalation"] == false {
-            remove(security, "allowPrivilegeEscalation");
-        }
+    if (adds || security["privileged"] == true) && security["allowPrivilegeEscalation"] == false {
+        remove(security, "allowPrivilegeEscalation");
     }
 }
 
