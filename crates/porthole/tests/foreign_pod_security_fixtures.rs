@@ -7,7 +7,7 @@ use std::process::Command;
 
 use k8s_openapi::api::core::v1::Pod;
 use rules::pod_security::{Finding, Level, Version, judge, message, table};
-use testbed::tools::repo_root;
+use testbed::tools::{may_install, repo_root};
 
 const MODULE: &str = "k8s.io/pod-security-admission";
 
@@ -83,6 +83,9 @@ fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
 fn module() -> PathBuf {
     let mut go = Command::new("go");
     go.args(["mod", "download", "-json", MODULE]).env("GOWORK", "off").env("GOFLAGS", "-mod=mod");
+    if !may_install() {
+        go.env("GOPROXY", "off");
+    }
     go.current_dir(repo_root().expect("root").join("testbed/control-plane"));
     let output = go.output().expect("go starts");
     assert!(output.status.success(), "{go:?}: {}", String::from_utf8_lossy(&output.stderr));
