@@ -170,4 +170,16 @@ mod tests {
         assert_eq!(port.len(), 2);
         assert_eq!(matching(Kind::Pod, "spec.initContainers[0].ports[1].hostPort").len(), 1);
     }
+
+    #[test]
+    fn a_rule_is_told_by_field_and_reason() {
+        let rules = |violation: &Violation| {
+            let found = covers().iter().filter(|cover| cover.found(Kind::Pod, violation));
+            found.map(|cover| cover.rule).collect::<Vec<_>>()
+        };
+        assert_eq!(rules(&Violation::invalid("spec", "", "")), ["all containers HostProcess, or none"]);
+        assert_eq!(rules(&Violation::forbidden("spec", "")), ["HostProcess only with --allow-privileged"]);
+        assert_eq!(rules(&Violation::not_supported("spec", "", "")), [""; 0]);
+        assert_eq!(rules(&Violation::invalid("spec.nodeName", "", "")), [""; 0]);
+    }
 }
