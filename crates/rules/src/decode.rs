@@ -29,6 +29,8 @@ pub struct Documents<'t> {
     index: usize,
     /// After the first YAML document everything is YAML.
     yaml: bool,
+    /// How many lines end before this byte: text is counted once, however many errors it has.
+    counted: (usize, usize),
 }
 
 /// One document. An empty one has no objects, but counts.
@@ -75,7 +77,7 @@ const GROUPS: [&str; 4] = ["", "apps", "batch", "extensions"];
 
 /// The documents of a text.
 pub fn documents(text: &str) -> Documents<'_> {
-    Documents { text, at: 0, index: 0, yaml: false }
+    Documents { text, at: 0, index: 0, yaml: false, counted: (0, 0) }
 }
 
 // === impl Documents ===
@@ -94,17 +96,17 @@ impl<'t> Documents<'t> {
                 self.at = rest_at + end;
                 Some(self.document(rest_at, Ok(tree)))
             }
-            Err(fault) => {
-                // `{a: b}` begins like JSON and is YAML. If it is neither, the JSON parser's words are the better ones.
-                let part = split::Parts::new(self.text, rest_at).next();
-                let is_yaml = part.is_some_and(|part| yaml::parse(part.text).is_ok());
-                if is_yaml {
-                    return None;
-                }
+            // `{a: b}` begins like JSON and is YAML. If it is neither, the JSON parser's words are the better ones.
+            Err(json::Wrong::Syntax(_)) if self.is_yaml(rest_at) => None,
+            Err(json::Wrong::Syntax(fault) | json::Wrong::Limit(fault)) => {
                 self.at = self.text.len();
                 Some(self.document(rest_at, Err(fault)))
             }
         }
+    }
+
+    fn is_yaml(&self, at: usize) -> bool {
+        split::Parts::new(self.text, at).next().is_some_and(|part| yaml::parse(part.text).is_ok())
     }
 
     fn yaml(&mut self) -> Option<Document<'t>> {
@@ -121,11 +123,13 @@ impl<'t> Documents<'t> {
     }
 
     /// A syntax error has no field to name; its line is all that a reader has.
-    fn with_line(&self, document: usize, fault: Fault) -> Fault {
+    fn with_line(&mut self, document: usize, fault: Fault) -> Fault {
         let Place::Byte(at) = fault.place else { return fault };
-        let before = &self.text.as_bytes()[..(document + at).min(self.text.len())];
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        Fault::new(format!("line {line}: {}", fault.message), fault.place)
+        let (lines, counted) = self.counted;
+        let to = (document + at).clamp(counted, self.text.len());
+        let more = self.text.as_bytes()[counted..to].iter().filter(|byte| **byte == b'\n').count();
+        self.counted = (lines + more, to);
+        Fault::new(format!("line {}: {}", lines + more + 1, fault.message), fault.place)
     }
 }
 

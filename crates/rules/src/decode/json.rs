@@ -17,8 +17,16 @@ struct Builder<'b, 't> {
     fault: &'b mut Option<Fault>,
 }
 
+/// Why there is no first value.
+pub(super) enum Wrong {
+    /// It is no JSON; it may be YAML.
+    Syntax(Fault),
+    /// It is JSON, and more of it than is taken.
+    Limit(Fault),
+}
+
 /// The first value of the text and where it ends.
-pub(super) fn parse(text: &str) -> Result<(Tree<'_>, usize), Fault> {
+pub(super) fn parse(text: &str) -> Result<(Tree<'_>, usize), Wrong> {
     let (mut tree, mut at, mut fault) = (Tree::default(), first(text), None);
     let mut reader = serde_json::Deserializer::from_str(text);
     let builder = Builder { tree: &mut tree, text, at: &mut at, fault: &mut fault };
@@ -26,11 +34,12 @@ pub(super) fn parse(text: &str) -> Result<(Tree<'_>, usize), Fault> {
     // Made only to be asked where the value ended; the rest of the text is another document's.
     let end = reader.into_iter::<IgnoredAny>().byte_offset();
     match (read, fault) {
-        (_, Some(fault)) => Err(fault),
+        (_, Some(fault)) => Err(Wrong::Limit(fault)),
         (Err(error), None) => {
-            Err(Fault::new(words(&error), Place::Byte(offset(text, error.line(), error.column()))))
+            let place = Place::Byte(offset(text, error.line(), error.column()));
+            Err(Wrong::Syntax(Fault::new(words(&error), place)))
         }
-        (Ok(()), None) => Ok((tree, end)),
+        (Ok(()), None) => Ok((tree.finish(), end)),
     }
 }
 

@@ -19,7 +19,7 @@ const FEW_KEYS: usize = 24;
 pub(crate) struct Tree<'t> {
     nodes: Vec<Node<'t>>,
     open: Vec<u32>,
-    /// Keys that their map had already: one of the two values would be lost.
+    /// Keys that their map had already: one of the two values would be lost. Sorted once the tree is whole.
     twice: Vec<u32>,
 }
 
@@ -115,6 +115,11 @@ impl<'t> Tree<'t> {
         }
     }
 
+    pub(super) fn finish(mut self) -> Self {
+        self.twice.sort_unstable();
+        self
+    }
+
     pub(super) fn is_open(&self, index: u32) -> bool {
         self.open.contains(&index)
     }
@@ -156,7 +161,8 @@ impl<'t> Tree<'t> {
 
     /// The first key under a root that is there twice.
     pub(crate) fn twice(&self, root: u32) -> Option<u32> {
-        self.twice.iter().copied().find(|key| self.holds(root, *key))
+        let from = self.twice.partition_point(|key| *key < root);
+        self.twice.get(from).copied().filter(|key| self.holds(root, *key))
     }
 
     pub(crate) fn content(&self, index: u32) -> &Content<'t> {

@@ -38,7 +38,7 @@ pub(super) fn parse(text: &str) -> Result<Tree<'_>, Fault> {
         }
         builder.take(event, span.start.byte_offset().unwrap_or_default())?;
     }
-    Ok(builder.tree)
+    Ok(builder.tree.finish())
 }
 
 // === impl Builder ===
