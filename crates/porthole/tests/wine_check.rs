@@ -21,18 +21,18 @@ fn here(dir: &Path, words: &[&str]) -> (i32, String) {
 #[test]
 fn the_executable_says_the_same_of_the_same_files() {
     let exe = PathBuf::from(std::env::var_os("PORTHOLE_EXE").expect("PORTHOLE_EXE is set by the gate"));
-    let wine = Wine::new().expect("Wine");
-    let dir = wine.dir().join("manifests");
-    std::fs::create_dir(&dir).expect("made");
-    manifests::write(&dir);
+    let desk = tempfile::tempdir().expect("made");
+    let dir = desk.path();
+    manifests::write(dir);
+    let wine = Wine::builder().bind(dir).bind(exe.parent().expect("a directory")).start().expect("Wine");
     for flags in [
         &[][..],
         &["--level", "restricted", "--policy-version", "v1.24"],
         &["--allow-privileged=false", "--host-process=off", "--policy", "policy.yaml"],
     ] {
         let words = [&["check", "-o", "json"], flags, &manifests::NAMES].concat();
-        let output = wine.command(&exe).args(&words).current_dir(&dir).output(PATIENCE).expect("ran");
-        let (code, stdout) = here(&dir, &words);
+        let output = wine.command(&exe).args(&words).current_dir(dir).output(PATIENCE).expect("ran");
+        let (code, stdout) = here(dir, &words);
         assert_eq!((output.code, &output.stdout), (code, &stdout), "{flags:?}: {}", output.stderr);
         assert_eq!(code, 1);
         assert_eq!(manifests::digest(&serde_json::from_str(&stdout).expect("JSON")).len(), 10);

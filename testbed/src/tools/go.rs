@@ -72,6 +72,14 @@ pub const GO_TOOLS: &[GoTool] = &[
         ..KUBERNETES
     },
     GoTool {
+        name: "kubeconform",
+        module: "testbed/go-tools/kubeconform",
+        package: "github.com/yannh/kubeconform/cmd/kubeconform",
+        version: "v0.8.0",
+        ldflags: "-X main.version=v0.8.0",
+        ..KUBERNETES
+    },
+    GoTool {
         name: "registry",
         module: "testbed/go-tools/registry",
         package: "github.com/distribution/distribution/v3/cmd/registry",
