@@ -11,6 +11,9 @@ use images::archive::Archive;
 use images::blobs::Blobs;
 use images::unpack::{self, Layout};
 use plan::quantity::Quantity;
+use rules::ApiOptions;
+use rules::decode::{self, Read};
+use rules::pod_security::{self, Level, Version};
 
 // By its file: as a dependency, the porthole crate would build its embedded holder with the fuzzer's flags.
 #[path = "../../crates/porthole/src/manifest.rs"]
@@ -24,6 +27,7 @@ pub struct Target {
 }
 
 pub const TARGETS: &[Target] = &[
+    Target { name: "check_documents", run: check_documents },
     Target { name: "cri_log", run: cri_log },
     Target { name: "holder_frame", run: holder_frame },
     Target { name: "image_reference", run: image_reference },
@@ -32,6 +36,27 @@ pub const TARGETS: &[Target] = &[
     Target { name: "pod_yaml", run: pod_yaml },
     Target { name: "quantity", run: quantity },
 ];
+
+/// Everything that `porthole check` does with a file, but for the printing.
+fn check_documents(bytes: &[u8]) {
+    let Ok(text) = decode::text(bytes) else { return };
+    let options = ApiOptions { allow_privileged: false, host_process: true };
+    let mut last = None;
+    for document in decode::documents(&text) {
+        assert!(last < Some(document.index), "documents are counted up");
+        last = Some(document.index);
+        document.each(|object| {
+            assert!(object.offset("spec.containers[0].image") <= text.len(), "a field is in the text");
+            let Ok(Read::Subject { subject, unknown }) = object.read() else { return };
+            let errors = rules::api(&subject, &options);
+            let fields = errors.iter().map(|error| &error.field).chain(&unknown);
+            fields.for_each(|field| assert!(object.offset(field) <= text.len(), "{field}"));
+            rules::warnings(&subject);
+            let refused = Level::ALL.map(|level| pod_security::judge(level, Version::Latest, &subject).len());
+            assert!(refused[0] <= refused[1], "restricted refuses what baseline refuses");
+        });
+    }
+}
 
 fn cri_log(bytes: &[u8]) {
     if let Ok(entry) = Entry::parse(bytes) {
