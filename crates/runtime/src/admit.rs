@@ -3,6 +3,8 @@
 //! What `up` cannot do yet is refused by name rather than left out in silence: a pod that runs without the
 //! volume it asked for is worse than one that does not run.
 
+mod account;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -99,9 +101,9 @@ pub fn admit(pod: &Pod, file: &Path, layout: &Layout, account: &Account) -> Resu
         refused.push(Refused::NoSpec);
         return Err(refused);
     };
-    refused.extend(kind_of_pod(spec));
+    refused.extend(kind_of_pod(pod, spec));
     refused.extend(unsupported(spec));
-    refused.extend(accounts(spec, account));
+    refused.extend(account::refused(spec, account));
     let restart = RestartPolicy::parse(spec.restart_policy.as_deref());
     let base = file.parent().unwrap_or_else(|| Path::new("."));
     let containers = asked(spec, base, &mut refused);
@@ -126,8 +128,10 @@ pub fn admit(pod: &Pod, file: &Path, layout: &Layout, account: &Account) -> Resu
     Err(refused)
 }
 
-fn kind_of_pod(spec: &PodSpec) -> Vec<Refused> {
-    let mut refused: Vec<_> = rules::host_process(spec).into_iter().map(Refused::Rule).collect();
+/// A node believes nobody that the API server's rules were kept (HP-04).
+fn kind_of_pod(pod: &Pod, spec: &PodSpec) -> Vec<Refused> {
+    let broken = rules::api(&pod.clone().into(), &rules::ApiOptions::default());
+    let mut refused: Vec<_> = broken.into_iter().map(Refused::Rule).collect();
     if spec.containers.is_empty() {
         refused.push(Refused::NoContainers);
     } else if !rules::is_host_process(spec) {
@@ -187,9 +191,6 @@ fn limits(container: &Container, field: &str) -> Result<JobLimits, Refused> {
 fn unsupported(spec: &PodSpec) -> Vec<Refused> {
     let mut refused = Vec::new();
     let mut refuse = |field: String, what| refused.push(Refused::Unsupported { field, what });
-    if spec.ephemeral_containers.iter().flatten().next().is_some() {
-        refuse("spec.ephemeralContainers".into(), "ephemeral containers are");
-    }
     for (kind, field, container) in listed(spec) {
         if container.volume_mounts.iter().flatten().next().is_some() {
             refuse(format!("{field}.volumeMounts"), "volumes are");
@@ -213,32 +214,6 @@ fn unsupported(spec: &PodSpec) -> Vec<Refused> {
         }
     }
     refused
-}
-
-/// An account equal to our own needs no logon. Others come with the rest of the runtime.
-fn accounts(spec: &PodSpec, own: &Account) -> Vec<Refused> {
-    let pod = spec.security_context.as_ref().and_then(|c| c.windows_options.as_ref());
-    let pod =
-        pod.and_then(|w| w.run_as_user_name.clone()).map(|name| ("spec.securityContext".to_owned(), name));
-    let containers = listed(spec).filter_map(|(_, field, container)| {
-        let options = container.security_context.as_ref()?.windows_options.as_ref()?;
-        Some((format!("{field}.securityContext"), options.run_as_user_name.clone()?))
-    });
-    let wanted = pod.into_iter().chain(containers);
-    wanted
-        .filter(|(_, wanted)| !is_own(wanted, own))
-        .map(|(field, wanted)| Refused::Account {
-            field: format!("{field}.windowsOptions.runAsUserName"),
-            wanted,
-            own: own.name.clone(),
-        })
-        .collect()
-}
-
-/// SYSTEM is the account of the machine itself: LocalSystem on Windows, root on its twin.
-fn is_own(wanted: &str, own: &Account) -> bool {
-    let system = wanted.eq_ignore_ascii_case("NT AUTHORITY\\SYSTEM") || wanted.eq_ignore_ascii_case("SYSTEM");
-    wanted.eq_ignore_ascii_case(&own.name) || system && ["0", "S-1-5-18"].contains(&own.id.as_str())
 }
 
 fn without_effect(spec: &PodSpec) -> Vec<String> {

@@ -79,7 +79,6 @@ fn what_cannot_be_done_is_refused_by_name() {
             refusals(|p| p["spec"]["initContainers"][0]["restartPolicy"] = json!("Always")),
             "spec.initContainers[0].restartPolicy",
         ),
-        (refusals(|p| p["spec"]["ephemeralContainers"] = json!([{"name": "e"}])), "spec.ephemeralContainers"),
     ] {
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].starts_with(expected) && found[0].ends_with("not supported yet"), "{found:?}");
@@ -145,6 +144,36 @@ fn only_our_own_account_is_taken() {
         p["spec"]["containers"][0]["securityContext"] = json!({"windowsOptions": {"runAsUserName": "bob"}});
     });
     assert!(found[0].starts_with("spec.containers[0].securityContext.windowsOptions.runAsUserName: \"bob\""));
+}
+
+// proves: HP-21 pure
+#[test]
+fn a_group_managed_service_account_is_refused_and_not_passed_over() {
+    let found = refusals(|p| {
+        p["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpecName"] = json!("web");
+        p["spec"]["containers"][0]["securityContext"] =
+            json!({"windowsOptions": {"gmsaCredentialSpec": "{}"}});
+    });
+    assert_eq!(
+        found,
+        [
+            "spec.securityContext.windowsOptions.gmsaCredentialSpecName: group managed service accounts are not supported yet",
+            "spec.containers[0].securityContext.windowsOptions.gmsaCredentialSpec: group managed service accounts are not supported yet",
+        ]
+    );
+}
+
+// proves: HP-04 pure
+#[test]
+fn all_rules_of_the_api_server_are_checked_again() {
+    for (field, value, at) in [
+        ("os", json!({"name": "linux"}), "spec.securityContext.windowsOptions: "),
+        ("ephemeralContainers", json!([{"name": "e"}]), "spec.ephemeralContainers: "),
+    ] {
+        let found = refusals(|p| p["spec"][field] = value);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with(at), "{found:?}");
+    }
 }
 
 #[test]
