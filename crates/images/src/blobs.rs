@@ -15,7 +15,7 @@ use crate::platform::{Host, Isolation, NoMatch};
 /// Index, manifest and configuration are small; a large one is not one.
 pub(crate) const LONGEST_DOCUMENT: u64 = 8 << 20;
 /// How deep an index may point to an index.
-const DEEPEST_INDEX: usize = 4;
+pub(crate) const DEEPEST_INDEX: usize = 4;
 
 /// What is wrong with an image, wherever it lies.
 #[derive(Debug, thiserror::Error)]
@@ -157,7 +157,7 @@ pub(crate) fn json<T: DeserializeOwned>(name: &str, bytes: &[u8]) -> Result<T, C
     serde_json::from_slice(bytes).map_err(|source| ContentError::Json { name: name.to_owned(), source })
 }
 
-fn check(wanted: &str, hash: &[u8]) -> Result<(), ContentError> {
+pub(crate) fn check(wanted: &str, hash: &[u8]) -> Result<(), ContentError> {
     let found = hash.iter().fold("sha256:".to_owned(), |text, byte| format!("{text}{byte:02x}"));
     if found == wanted { Ok(()) } else { Err(ContentError::Damaged { wanted: wanted.to_owned(), found }) }
 }

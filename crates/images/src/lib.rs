@@ -4,6 +4,9 @@
 //! |---|---|
 //! | [`source`] | what a pod's `image:` may say |
 //! | [`reference`] | names of images in registries |
+//! | [`build`] | images from a Dockerfile, without Docker |
+//! | [`candidates`] | what an image offers, for which platforms |
+//! | [`hive`] | registry hives with nothing in them, which Windows wants in a base layer |
 //! | [`platform`] | which entry of an index is for a host, and why |
 //! | [`policy`] | when an image is pulled |
 //! | [`blobs`] | where an image's parts lie, and which of them are this host's |
@@ -16,7 +19,10 @@
 
 pub mod archive;
 pub mod blobs;
+pub mod build;
+pub mod candidates;
 pub mod document;
+pub mod hive;
 pub mod platform;
 pub mod policy;
 pub mod progress;
@@ -29,6 +35,7 @@ pub mod unpack;
 mod names;
 #[cfg(test)]
 mod sample;
+mod security;
 
 pub use policy::PullPolicy;
 pub use progress::{Caller, Progress};

@@ -3,6 +3,8 @@
 //! An image is unpacked beside its place and renamed into it, so a kill at any moment leaves either the
 //! whole image or a directory that the next start sweeps.
 
+mod load;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -216,7 +216,7 @@ fn check_part<'p>(part: &'p str, name: &str) -> Result<&'p str, UnpackError> {
 }
 
 /// Names that mean a device on Windows, in every directory and with any extension.
-fn is_reserved(part: &str) -> bool {
+pub(crate) fn is_reserved(part: &str) -> bool {
     let stem = part.split('.').next().unwrap_or_default().trim_end().to_ascii_uppercase();
     let numbered = |prefix: &str| {
         stem.strip_prefix(prefix)

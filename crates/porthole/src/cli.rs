@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::check::args::CheckArgs;
 use crate::failure::{Outcome, code};
-use crate::{check, doctor, logs, manifests, ps, root, up, webhook};
+use crate::{check, doctor, image, logs, manifests, ps, root, up, webhook};
 
 /// Windows nodes for Kubernetes in one binary.
 #[derive(Debug, Parser)]
@@ -44,6 +44,9 @@ enum Verb {
         after_help = "Examples:\n  porthole doctor\n  porthole doctor -o json\n\nExit code 1 if HostProcess containers cannot run here."
     )]
     Doctor(DoctorArgs),
+    /// Build images on any system without Docker, and see which of an image's builds a host takes
+    #[command(subcommand)]
+    Image(image::ImageVerb),
     /// Render what a cluster needs beside its nodes, ready to apply
     #[command(subcommand)]
     Manifests(manifests::Manifests),
@@ -150,6 +153,7 @@ impl Cli {
             Verb::Logs(args) => logs::logs(args),
             Verb::Check(args) => check::check(args),
             Verb::Doctor(args) => doctor::doctor(args),
+            Verb::Image(verb) => image::image(verb),
             Verb::Manifests(which) => manifests::manifests(which),
             Verb::Webhook(args) => webhook::webhook(args),
         }

@@ -7,6 +7,7 @@
 //! | [`logs`] | `porthole logs POD` |
 //! | [`check`](mod@check) | `porthole check FILE…` |
 //! | [`doctor`] | `porthole doctor` |
+//! | [`image`] | `porthole image build`, `explain` |
 //! | [`manifests`] | `porthole manifests NAME` |
 //! | [`webhook`] | `porthole webhook` |
 //!
@@ -18,6 +19,7 @@ pub mod cli;
 pub mod doctor;
 pub mod embedded;
 pub mod failure;
+pub mod image;
 pub mod logs;
 pub mod manifest;
 pub mod manifests;

@@ -1,0 +1,186 @@
+//! Images from a Dockerfile, on any system and without Docker.
+//!
+//! For what images of HostProcess containers need: files, an environment, what to run. Nothing is run while
+//! building, so `RUN` is refused. The same files give the same digest anywhere: see [`layer`].
+
+mod base;
+mod config;
+mod copy;
+pub mod dockerfile;
+mod glob;
+mod ignore;
+mod layer;
+mod output;
+mod path;
+mod stage;
+mod time;
+mod tree;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use dockerfile::{Dockerfile, DockerfileError};
+use ignore::Ignore;
+pub use output::Built;
+pub use path::PathError;
+
+use crate::document::Platform;
+use crate::progress::Caller;
+use crate::source::SourceError;
+
+/// What is to be built.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    pub dockerfile: &'a Dockerfile,
+    /// Where the Dockerfile is, for the `.dockerignore` that belongs to it.
+    pub path: Option<&'a Path>,
+    /// The directory that sources are in.
+    pub context: &'a Path,
+    /// Otherwise the base's.
+    pub os: Option<&'a str>,
+    pub architecture: &'a str,
+    /// One image for each, in an index if there are several; without any, the base's.
+    pub os_versions: &'a [String],
+    pub args: &'a BTreeMap<String, String>,
+    /// The stage that is wanted; otherwise the last.
+    pub target: Option<&'a str>,
+    /// Of every file and document, in seconds since 1970.
+    pub time: u64,
+    /// An empty directory for what is built.
+    pub work: &'a Path,
+    pub caller: Caller<'a>,
+}
+
+/// One image of those that are to be built.
+#[derive(Debug, Clone, Copy)]
+struct Scope<'a> {
+    request: &'a Request<'a>,
+    ignore: &'a Ignore,
+    os: Option<&'a str>,
+    architecture: &'a str,
+    os_version: Option<&'a str>,
+    /// Finished blobs, for the archive.
+    blobs: &'a Path,
+    /// What is needed on the way.
+    work: &'a Path,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    #[error(transparent)]
+    Dockerfile(#[from] DockerfileError),
+    #[error(
+        "line {line}: RUN needs a running {os}, and nothing is run while building: do it before and COPY the result, \
+         or build the base with another tool and name it in FROM (oci-archive:PATH)"
+    )]
+    Run { line: usize, os: String },
+    #[error("line {line}: image {image:?}")]
+    Origin { line: usize, image: String, source: SourceError },
+    #[error("base image {image}")]
+    Base { image: String, source: Box<dyn Error + Send + Sync> },
+    #[error("the base hpc is for windows: wanted no other --os, found {os}")]
+    HostProcessOs { os: String },
+    #[error("line {line}: there is no stage {stage:?} before it")]
+    Stage { line: usize, stage: String },
+    #[error("there is no stage {target:?}: it has {offers}")]
+    Target { target: String, offers: String },
+    #[error("line {line}: --platform wants OS/ARCHITECTURE[/VARIANT], found {found:?}")]
+    Platform { line: usize, found: String },
+    #[error("line {line}")]
+    Path { line: usize, source: PathError },
+    #[error("line {line}: {source_name:?} is not in {}{}", root.display(), if *ignored { ": .dockerignore leaves it out" } else { "" })]
+    Missing { line: usize, source_name: String, root: PathBuf, ignored: bool },
+    #[error("line {line}: {pattern:?} is no pattern: a bracket or an escape is not finished")]
+    Pattern { line: usize, pattern: String },
+    #[error("line {line}: several files to {target:?}: wanted a directory, with a slash at the end")]
+    ManyToOne { line: usize, target: String },
+    #[error("line {line}: {path} leads out of the directory that is built from")]
+    Outside { line: usize, path: PathBuf },
+    #[error("line {line}: {path} is neither a file, a directory nor a link")]
+    Kind { line: usize, path: PathBuf },
+    #[error("line {line}: {path} has a name that is not UTF-8")]
+    NotText { line: usize, path: PathBuf },
+    #[error("line {line}: ADD {source_name} would {what}, which is not done here: {instead}")]
+    Add { line: usize, source_name: String, what: &'static str, instead: &'static str },
+    #[error("line {line}: --chmod wants an octal number, found {found:?}")]
+    Mode { line: usize, found: String },
+    #[error("line {line}: EXPOSE wants PORT[-PORT][/tcp|/udp|/sctp], found {found:?}")]
+    Port { line: usize, found: String },
+    #[error("{path}, line {line}: not a pattern of .dockerignore")]
+    Ignore { path: PathBuf, line: usize },
+    #[error("--os-version {0:?} is no Windows version: wanted 10.0.BUILD[.REVISION]")]
+    Version(String),
+    #[error("--os-version is for windows, and the image is for {0}")]
+    VersionOs(String),
+    #[error("read {path}")]
+    Read { path: PathBuf, source: io::Error },
+    #[error("layer for line {line}")]
+    Layer { line: usize, source: io::Error },
+    #[error("unpack {image} for COPY --from")]
+    Unpack { image: String, source: crate::unpack::UnpackError },
+    #[error("write {path}")]
+    Write { path: PathBuf, source: io::Error },
+}
+
+/// Builds what is asked for, into the request's directory.
+pub fn build(request: &Request<'_>) -> Result<Built, BuildError> {
+    if let Some(bad) =
+        request.os_versions.iter().find(|text| crate::platform::builds::Version::parse(text).is_none())
+    {
+        return Err(BuildError::Version(bad.clone()));
+    }
+    let ignore = Ignore::of(request.context, request.path)?;
+    let (blobs, work) = (request.work.join("blobs"), request.work.join("work"));
+    for dir in [&blobs, &work] {
+        std::fs::create_dir_all(dir).map_err(|source| BuildError::Write { path: dir.clone(), source })?;
+    }
+    let mut warnings = request.dockerfile.warnings.clone();
+    let (mut manifests, mut used) = (Vec::new(), BTreeSet::new());
+    let versions: Vec<_> = request.os_versions.iter().map(|version| Some(version.as_str())).collect();
+    let versions = if versions.is_empty() { vec![None] } else { versions };
+    for (index, os_version) in versions.into_iter().enumerate() {
+        let work = work.join(index.to_string());
+        std::fs::create_dir_all(&work).map_err(|source| BuildError::Write { path: work.clone(), source })?;
+        let os = request.os.or_else(|| os_version.map(|_| "windows"));
+        let architecture = request.architecture;
+        let scope =
+            Scope { request, ignore: &ignore, os, architecture, os_version, blobs: &blobs, work: &work };
+        let image = stage::run(&scope, &mut warnings)?;
+        let platform = image.platform();
+        if let (Some(_), true) = (os_version, platform.os != "windows") {
+            return Err(BuildError::VersionOs(platform.os));
+        }
+        manifests.push(output::manifest(
+            &blobs,
+            &image.config.bytes(request.time),
+            &image.layers,
+            platform,
+            &mut used,
+        )?);
+    }
+    warnings.dedup();
+    Built::new(blobs, used, manifests, warnings)
+}
+
+pub(crate) fn text_of(hash: &[u8]) -> String {
+    hash.iter().fold("sha256:".to_owned(), |text, byte| format!("{text}{byte:02x}"))
+}
+
+// === impl Image ===
+
+impl stage::Image {
+    fn platform(&self) -> Platform {
+        let text = |name: &str| self.config.text(name).map(str::to_owned);
+        Platform {
+            os: text("os").unwrap_or_default(),
+            architecture: text("architecture").unwrap_or_default(),
+            variant: text("variant"),
+            os_version: text("os.version"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,289 @@
+//! Stages: from `FROM` to an image, and what one takes from another.
+
+mod instruction;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::PathBuf;
+
+use super::base::Origin;
+use super::config::Config;
+use super::dockerfile::{Instruction, What, words};
+use super::layer::{self, Shape};
+use super::output::Layer;
+use super::tree::Tree;
+use super::{BuildError, Scope};
+use crate::unpack::{self, Layout};
+
+/// A finished stage.
+#[derive(Debug, Clone)]
+pub(super) struct Image {
+    pub(super) config: Config,
+    pub(super) layers: Vec<Layer>,
+}
+
+/// A stage while its instructions are followed.
+#[derive(Debug, Clone)]
+struct Stage {
+    image: Image,
+    windows: bool,
+    /// Layers of others are below: their directories keep their modes.
+    foreign: bool,
+    workdir: String,
+    args: BTreeMap<String, String>,
+    shell: Option<Vec<String>>,
+    /// The base's command is for the base's entry point.
+    own_cmd: bool,
+    /// Every directory that instructions made.
+    known: Tree,
+    /// Directories that the next layer takes along.
+    pending: Tree,
+}
+
+/// One `FROM` with what follows it.
+#[derive(Debug, Clone, Copy)]
+struct Part<'a> {
+    from: &'a Instruction,
+    body: &'a [Instruction],
+}
+
+struct Stages<'a> {
+    scope: &'a Scope<'a>,
+    parts: Vec<Part<'a>>,
+    /// What is declared before the first `FROM`, and what every build has.
+    globals: BTreeMap<String, String>,
+    built: BTreeMap<usize, Stage>,
+    /// What `COPY --from` has unpacked.
+    unpacked: BTreeMap<String, PathBuf>,
+    warnings: &'a mut Vec<String>,
+}
+
+/// The image of the stage that is wanted; stages that it does not need are not built.
+pub(super) fn run(scope: &Scope<'_>, warnings: &mut Vec<String>) -> Result<Image, BuildError> {
+    let instructions = &scope.request.dockerfile.instructions;
+    let parts = parts(instructions);
+    let (globals, unpacked, built) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    let mut stages = Stages { scope, parts, globals, built, unpacked, warnings };
+    stages.read_globals(instructions)?;
+    let wanted = stages.wanted()?;
+    Ok(stages.stage(wanted)?.image)
+}
+
+fn parts(instructions: &[Instruction]) -> Vec<Part<'_>> {
+    let is_from = |each: &Instruction| matches!(each.what, What::From { .. });
+    let starts: Vec<_> = (0..instructions.len()).filter(|at| is_from(&instructions[*at])).collect();
+    let ends = starts.iter().skip(1).copied().chain([instructions.len()]);
+    let part = |(start, end): (&usize, usize)| Part {
+        from: &instructions[*start],
+        body: &instructions[start + 1..end],
+    };
+    starts.iter().zip(ends).map(part).collect()
+}
+
+// === impl Part ===
+
+impl Part<'_> {
+    fn name(&self) -> Option<&str> {
+        match &self.from.what {
+            What::From { stage, .. } => stage.as_deref(),
+            _ => None,
+        }
+    }
+}
+
+// === impl Stages ===
+
+impl Stages<'_> {
+    fn read_globals(&mut self, instructions: &[Instruction]) -> Result<(), BuildError> {
+        let (os, architecture) = (self.scope.os.unwrap_or("windows"), self.scope.architecture);
+        self.globals.insert("TARGETOS".to_owned(), os.to_owned());
+        self.globals.insert("TARGETARCH".to_owned(), architecture.to_owned());
+        self.globals.insert("TARGETPLATFORM".to_owned(), format!("{os}/{architecture}"));
+        for instruction in instructions {
+            let What::Arg(args) = &instruction.what else { break };
+            for (name, default) in args {
+                let given = self.scope.request.args.get(name).cloned();
+                let value = match (given, default) {
+                    (Some(given), _) => Some(given),
+                    (None, Some(default)) => Some(self.expand_global(default, instruction.line)?),
+                    (None, None) => None,
+                };
+                value.and_then(|value| self.globals.insert(name.clone(), value));
+            }
+        }
+        Ok(())
+    }
+
+    fn expand_global(&self, text: &str, line: usize) -> Result<String, BuildError> {
+        let escape = self.scope.request.dockerfile.escape;
+        words::expand(text, escape, &|name| self.globals.get(name).cloned())
+            .map_err(|why| why.at(line).into())
+    }
+
+    fn wanted(&self) -> Result<usize, BuildError> {
+        let Some(target) = self.scope.request.target else { return Ok(self.parts.len() - 1) };
+        self.earlier(target, self.parts.len()).ok_or_else(|| {
+            let names: Vec<_> = self.parts.iter().filter_map(Part::name).collect();
+            let offers = if names.is_empty() { "none with a name".to_owned() } else { names.join(", ") };
+            BuildError::Target { target: target.to_owned(), offers }
+        })
+    }
+
+    /// The stage of this name or number before another.
+    fn earlier(&self, name: &str, before: usize) -> Option<usize> {
+        let by_name =
+            (0..before).rev().find(|at| self.parts[*at].name().is_some_and(|n| n.eq_ignore_ascii_case(name)));
+        by_name.or_else(|| name.parse().ok().filter(|at| *at < before))
+    }
+
+    fn stage(&mut self, at: usize) -> Result<Stage, BuildError> {
+        if let Some(stage) = self.built.get(&at) {
+            return Ok(stage.clone());
+        }
+        let part = self.parts[at];
+        let mut stage = self.start(at, &part)?;
+        for instruction in part.body {
+            self.follow(&mut stage, at, instruction)?;
+        }
+        let last = part.body.last().unwrap_or(part.from).line;
+        stage.finish(self.scope, last)?;
+        self.built.insert(at, stage.clone());
+        Ok(stage)
+    }
+
+    fn start(&mut self, at: usize, part: &Part<'_>) -> Result<Stage, BuildError> {
+        let What::From { image, platform, .. } = &part.from.what else {
+            unreachable!("parts start with FROM")
+        };
+        let line = part.from.line;
+        let image = self.expand_global(image, line)?;
+        if let Some(earlier) = self.earlier(&image, at).filter(|at| self.parts[*at].name().is_some()) {
+            let below = self.stage(earlier)?;
+            return Ok(Stage { args: BTreeMap::new(), shell: None, own_cmd: false, ..below });
+        }
+        let platform = platform.as_ref().map(|text| self.expand_global(text, line)).transpose()?;
+        let scope = with_platform(self.scope, platform.as_deref(), line)?;
+        let mut stage = self.start_from(&image, &scope, line)?;
+        if let Some(version) = scope.os_version {
+            stage.image.config.top.insert("os.version".to_owned(), version.into());
+        }
+        Ok(stage)
+    }
+
+    fn start_from(&mut self, image: &str, scope: &Scope<'_>, line: usize) -> Result<Stage, BuildError> {
+        let origin = Origin::parse(image, scope.request.context).map_err(|source| BuildError::Origin {
+            line,
+            image: image.to_owned(),
+            source,
+        })?;
+        if origin == Origin::HostProcess && image != super::base::HOST_PROCESS {
+            self.warnings.push(format!(
+                "line {line}: {image} is made here, with hives that Windows Server 2025 takes"
+            ));
+        }
+        let base = origin.load(image, scope)?;
+        let windows = base.config.text("os") == Some("windows");
+        let foreign = matches!(origin, Origin::Image(_)) && base.dir.is_none();
+        let workdir = base.config.word("WorkingDir").unwrap_or_default();
+        let workdir = super::path::place(workdir, "", windows)
+            .map_err(|source| BuildError::Path { line, source })?
+            .path;
+        let mut stage = Stage {
+            windows,
+            foreign,
+            workdir,
+            args: BTreeMap::new(),
+            shell: None,
+            own_cmd: false,
+            known: Tree::new(windows),
+            pending: Tree::new(windows),
+            image: Image { config: base.config, layers: base.layers },
+        };
+        if let Some(dir) = base.dir {
+            let tree = instruction::whole(&dir, line, windows)?;
+            stage.add_layer(&tree, &format!("FROM {image}"), line, scope)?;
+        }
+        Ok(stage)
+    }
+
+    /// The files of a stage or an image, for `COPY --from`.
+    fn unpacked(&mut self, name: &str, at: usize, line: usize) -> Result<PathBuf, BuildError> {
+        if let Some(dir) = self.unpacked.get(name) {
+            return Ok(dir.clone());
+        }
+        let stage = match self.earlier(name, at) {
+            Some(earlier) => self.stage(earlier)?,
+            None if name.parse::<usize>().is_ok() => {
+                return Err(BuildError::Stage { line, stage: name.to_owned() });
+            }
+            None => {
+                let scope = *self.scope;
+                self.start_from(name, &scope, line)?
+            }
+        };
+        let dir = self.scope.work.join(format!("from-{}", self.unpacked.len()));
+        std::fs::create_dir_all(&dir).map_err(|source| BuildError::Write { path: dir.clone(), source })?;
+        let layout = if stage.windows { Layout::Windows } else { Layout::Plain };
+        for layer in &stage.image.layers {
+            let path = self.scope.blobs.join(layer.digest().trim_start_matches("sha256:"));
+            let file = File::open(&path).map_err(|source| BuildError::Read { path, source })?;
+            unpack::apply(file, &dir, layout)
+                .map_err(|source| BuildError::Unpack { image: name.to_owned(), source })?;
+        }
+        self.unpacked.insert(name.to_owned(), dir.clone());
+        Ok(dir)
+    }
+}
+
+fn with_platform<'a>(
+    scope: &Scope<'a>,
+    platform: Option<&'a str>,
+    line: usize,
+) -> Result<Scope<'a>, BuildError> {
+    let Some(platform) = platform else { return Ok(*scope) };
+    let parts: Vec<_> = platform.split('/').collect();
+    match parts.as_slice() {
+        [os, architecture] | [os, architecture, _] if !os.is_empty() && !architecture.is_empty() => {
+            Ok(Scope { os: Some(os), architecture, ..*scope })
+        }
+        _ => Err(BuildError::Platform { line, found: platform.to_owned() }),
+    }
+}
+
+// === impl Stage ===
+
+impl Stage {
+    fn add_layer(
+        &mut self,
+        tree: &Tree,
+        text: &str,
+        line: usize,
+        scope: &Scope<'_>,
+    ) -> Result<(), BuildError> {
+        let shape = match (self.windows, self.foreign) {
+            (true, _) => Shape::Windows,
+            (false, true) => Shape::LinuxOver,
+            (false, false) => Shape::Linux,
+        };
+        let written = layer::write(tree, shape, scope.request.time, scope.blobs)
+            .map_err(|source| BuildError::Layer { line, source })?;
+        self.image.layers.push(Layer::of(&written));
+        self.image.config.note(text, Some(&written.diff_id), scope.request.time);
+        for (path, node) in tree.iter() {
+            if node.is_directory() {
+                self.known.directory(path);
+            }
+        }
+        Ok(())
+    }
+
+    /// Directories that no file came into.
+    fn finish(&mut self, scope: &Scope<'_>, line: usize) -> Result<(), BuildError> {
+        let pending = std::mem::replace(&mut self.pending, Tree::new(self.windows));
+        if pending.is_empty() {
+            return Ok(());
+        }
+        let text = format!("WORKDIR {}", super::path::shown(&self.workdir, self.windows));
+        self.add_layer(&pending, &text, line, scope)
+    }
+}

@@ -1,0 +1,222 @@
+//! `porthole image build`: a Dockerfile and a directory in, an archive or an image of this machine out.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+use clap::Args;
+use images::build::dockerfile::Dockerfile;
+use images::build::{Built, Request, build as build_image};
+use images::{Caller, Progress, Reference};
+use runtime::Node;
+
+use super::Work;
+use crate::cli::{Root, print};
+use crate::embedded::HOLDER;
+use crate::failure::{Exit, Failure, Outcome, code};
+use crate::up::say;
+
+pub(super) const EXAMPLES: &str = "Examples:
+  porthole image build -t registry.example.com/agent:1.0 -o agent.tar .
+  porthole image build -f windows.Dockerfile --os-version 10.0.20348.0 --os-version 10.0.26100.0 -o agent.tar
+  porthole image build -t hello:1 examples/hpc-image      into this machine's store, for porthole up
+
+FROM may be scratch, hpc (what a HostProcess container needs, made here), a stage, dir:PATH, oci-archive:PATH or a
+reference. RUN is refused. The same files give the same digest anywhere; SOURCE_DATE_EPOCH sets the time of everything.";
+
+#[derive(Debug, Args)]
+pub struct BuildArgs {
+    /// The directory that COPY takes from [default: that of the Dockerfile, or this one]
+    #[arg(value_name = "DIR")]
+    context: Option<PathBuf>,
+    /// The Dockerfile [default: DIR/Dockerfile]
+    #[arg(short, long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The name of the image
+    #[arg(short, long, value_name = "REF")]
+    tag: Option<String>,
+    /// Write an OCI archive instead of taking the image into this machine's store
+    #[arg(short, long, value_name = "FILE.tar")]
+    output: Option<PathBuf>,
+    /// windows or linux [default: the base's]
+    #[arg(long)]
+    os: Option<String>,
+    /// The processor, as amd64 or arm64
+    #[arg(long, value_name = "ARCHITECTURE", default_value = "amd64")]
+    arch: String,
+    /// The Windows version that the image is for; several make an index
+    #[arg(long, value_name = "10.0.BUILD")]
+    os_version: Vec<String>,
+    /// A value for ARG
+    #[arg(long, value_name = "NAME=VALUE")]
+    build_arg: Vec<String>,
+    /// The stage to build [default: the last]
+    #[arg(long, value_name = "STAGE")]
+    target: Option<String>,
+    #[command(flatten)]
+    root: Root,
+}
+
+/// Where the image goes.
+enum Goal {
+    Archive(PathBuf),
+    Store(Box<Node>),
+}
+
+pub(super) fn build(args: &BuildArgs) -> Outcome {
+    let (file, context) = args.places();
+    let text =
+        std::fs::read_to_string(&file).with_context(|| format!("read {}", file.display())).or_usage()?;
+    let dockerfile = Dockerfile::parse(&text).with_context(|| file.display().to_string()).or_usage()?;
+    let tag = args.tag.as_deref().map(Reference::parse).transpose().or_usage()?;
+    let values = args.values()?;
+    let time = time()?;
+    let goal = args.goal(tag.as_ref())?;
+    let work = goal.work()?;
+    let tell = |progress: &Progress| say(&progress.to_string());
+    let request = Request {
+        dockerfile: &dockerfile,
+        path: Some(&file),
+        context: &context,
+        os: args.os.as_deref(),
+        architecture: &args.arch,
+        os_versions: &args.os_version,
+        args: &values,
+        target: args.target.as_deref(),
+        time,
+        work: work.path(),
+        caller: Caller { tell: &tell, gave_up: &|| false },
+    };
+    let built = build_image(&request).with_context(|| file.display().to_string()).or_no()?;
+    built.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+    goal.take(&built, tag.as_ref(), work.path())?;
+    print(&summary(&built, tag.as_ref(), &goal))
+}
+
+/// The digest first: that is what scripts want.
+fn summary(built: &Built, tag: Option<&Reference>, goal: &Goal) -> String {
+    let platforms: Vec<_> = built.platforms.iter().map(ToString::to_string).collect();
+    let bytes = built.size().unwrap_or_default();
+    let (whole, tenth) = (bytes / 1_000_000, bytes / 100_000 % 10);
+    let place = match goal {
+        Goal::Archive(path) => format!("in {}", path.display()),
+        Goal::Store(_) => "in this machine's store".to_owned(),
+    };
+    let name = tag.map(|tag| format!("{tag} ")).unwrap_or_default();
+    format!("{} {name}{place}, {whole}.{tenth} MB, {}\n", built.digest(), platforms.join(", "))
+}
+
+/// When everything in the image was made: reproducible builds agree on this variable.
+fn time() -> Result<u64, Failure> {
+    const NAME: &str = "SOURCE_DATE_EPOCH";
+    match std::env::var(NAME) {
+        Ok(text) if !text.is_empty() => text
+            .parse()
+            .with_context(|| format!("{NAME}: wanted seconds since 1970, found {text:?}"))
+            .or_usage(),
+        _ => Ok(0),
+    }
+}
+
+// === impl BuildArgs ===
+
+impl BuildArgs {
+    fn places(&self) -> (PathBuf, PathBuf) {
+        let beside = |file: &Path| match file.parent() {
+            Some(dir) if dir != Path::new("") => dir.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        let context = self.context.clone().or_else(|| self.file.as_deref().map(beside));
+        let context = context.unwrap_or_else(|| PathBuf::from("."));
+        (self.file.clone().unwrap_or_else(|| context.join("Dockerfile")), context)
+    }
+
+    fn values(&self) -> Result<BTreeMap<String, String>, Failure> {
+        let pair = |text: &String| match text.split_once('=') {
+            Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
+            // Docker takes it from the environment then.
+            None => std::env::var(text).map(|value| (text.clone(), value)).map_err(|_| {
+                let error = anyhow!("--build-arg {text}: wanted NAME=VALUE, or {text} in the environment");
+                Failure::new(code::USAGE, error)
+            }),
+        };
+        self.build_arg.iter().map(pair).collect()
+    }
+
+    fn goal(&self, tag: Option<&Reference>) -> Result<Goal, Failure> {
+        if let Some(path) = &self.output {
+            return Ok(Goal::Archive(path.clone()));
+        }
+        if tag.is_none() {
+            let error = anyhow!("where to? wanted -o FILE.tar, or -t REF for this machine's store");
+            return Err(Failure::new(code::USAGE, error));
+        }
+        let root = self.root.path().or_environment()?;
+        Ok(Goal::Store(Box::new(Node::open(&root, HOLDER).or_environment()?)))
+    }
+}
+
+// === impl Goal ===
+
+impl Goal {
+    /// Beside the goal: layers may be larger than what there is room for elsewhere.
+    fn work(&self) -> Result<Work, Failure> {
+        let name = format!("unfinished-build-{}", std::process::id());
+        Work::make(match self {
+            Goal::Archive(path) => path.with_file_name(name),
+            Goal::Store(node) => node.layout.images().join(name),
+        })
+    }
+
+    fn take(&self, built: &Built, tag: Option<&Reference>, work: &Path) -> Result<(), Failure> {
+        let (archive, node) = match self {
+            Goal::Archive(path) => (path.clone(), None),
+            Goal::Store(node) => (work.join("image.tar"), Some(node)),
+        };
+        built
+            .write_archive(&archive, tag)
+            .with_context(|| format!("write {}", archive.display()))
+            .or_environment()?;
+        if let (Some(node), Some(tag), [platform, rest @ ..]) = (node, tag, built.platforms.as_slice()) {
+            node.images.load(&archive, tag, &platform.os, &platform.architecture).or_environment()?;
+            if !rest.is_empty() {
+                say(
+                    "warning: the store takes one of the versions, the one for this host: -o FILE.tar has all",
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: BuildArgs,
+    }
+
+    fn places(line: &str) -> (String, String) {
+        let args = Line::try_parse_from(line.split(' ')).expect("arguments").args;
+        let (file, context) = args.places();
+        (file.display().to_string(), context.display().to_string())
+    }
+
+    #[test]
+    fn the_dockerfile_and_the_context_find_each_other() {
+        for (line, file, context) in [
+            ("build", "./Dockerfile", "."),
+            ("build app", "app/Dockerfile", "app"),
+            ("build -f app/x", "app/x", "app"),
+            ("build -f x", "x", "."),
+            ("build -f x app", "x", "app"),
+        ] {
+            assert_eq!(places(line), (file.to_owned(), context.to_owned()), "{line}");
+        }
+    }
+}
