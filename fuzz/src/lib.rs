@@ -11,9 +11,10 @@ use images::archive::Archive;
 use images::blobs::Blobs;
 use images::unpack::{self, Layout};
 use plan::quantity::Quantity;
-use rules::ApiOptions;
 use rules::decode::{self, Read};
 use rules::pod_security::{self, Level, Version};
+use rules::policy::{Asker, Decision, Policy};
+use rules::{ApiOptions, Kind, Subject};
 
 // By its file: as a dependency, the porthole crate would build its embedded holder with the fuzzer's flags.
 #[path = "../../crates/porthole/src/manifest.rs"]
@@ -34,6 +35,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "oci_archive", run: oci_archive },
     Target { name: "oci_layer", run: oci_layer },
     Target { name: "pod_yaml", run: pod_yaml },
+    Target { name: "policy", run: policy },
     Target { name: "quantity", run: quantity },
 ];
 
@@ -115,6 +117,17 @@ fn pod_yaml(bytes: &[u8]) {
             let _ = rules::host_process(spec);
         }
     }
+}
+
+fn policy(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let Ok(policy) = Policy::parse(text) else { return };
+    let pod = r#"{"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": {
+        "securityContext": {"windowsOptions": {"hostProcess": true}},
+        "containers": [{"name": "c", "image": "nginx"}], "volumes": [{"name": "v", "hostPath": {"path": "C:\\x"}}]}}"#;
+    let pod = Subject::decode(Kind::Pod, &mut serde_json::Deserializer::from_str(pod)).expect("a pod");
+    let decision = policy.decide(&pod, &Asker { namespace: "default", user: Some("someone") });
+    assert_ne!(decision, Decision::NotHostProcess);
 }
 
 fn quantity(bytes: &[u8]) {

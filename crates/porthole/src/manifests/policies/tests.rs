@@ -36,6 +36,15 @@ fn what_is_rendered() {
 }
 
 #[test]
+fn the_example_is_a_policy() {
+    let policy = Policy::parse(include_str!("../../../../../examples/policy.yaml")).expect("a policy");
+    let documents: Vec<Value> = serde_saphyr::from_multiple(&render(Some(&policy))).expect("YAML");
+    let namespaces = names(&documents).into_iter().filter(|name| name.starts_with("Namespace/"));
+    let expected = ["debug", "kube-flannel", "kube-system", "storage"].map(|name| format!("Namespace/{name}"));
+    assert_eq!(namespaces.collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn without_a_policy_only_the_sockets_are_kept_out() {
     let text = render(None);
     assert!(text.starts_with("# No policy was given"), "{text}");
