@@ -40,7 +40,8 @@ fn the_example_is_a_policy() {
     let policy = Policy::parse(include_str!("../../../../../examples/policy.yaml")).expect("a policy");
     let documents: Vec<Value> = serde_saphyr::from_multiple(&render(Some(&policy))).expect("YAML");
     let namespaces = names(&documents).into_iter().filter(|name| name.starts_with("Namespace/"));
-    let expected = ["debug", "kube-flannel", "kube-system", "storage"].map(|name| format!("Namespace/{name}"));
+    let expected =
+        ["debug", "kube-flannel", "kube-system", "storage"].map(|name| format!("Namespace/{name}"));
     assert_eq!(namespaces.collect::<Vec<_>>(), expected);
 }
 
