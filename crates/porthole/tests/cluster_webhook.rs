@@ -295,10 +295,6 @@ impl Cluster {
         running["metadata"]["labels"] = json!({"touched": "yes"});
         running["metadata"]["finalizers"] = json!(["example.com/f"]);
         taken(&self.send(Call::replace(&running)?.by("bob"))?)?;
-        let mut tolerations = running["spec"]["tolerations"].as_array().cloned().unwrap_or_default();
-        tolerations.push(json!({"key": "k", "operator": "Exists"}));
-        running["spec"]["tolerations"] = json!(tolerations);
-        taken(&self.send(Call::replace(&running)?.by("bob"))?)?;
         running["spec"]["containers"][0]["image"] = json!("third.example/a");
         let changed = self.send(Call::replace(&running)?.by("alice"))?;
         ensure!(changed.code == 403, "{} {}", changed.code, changed.message());

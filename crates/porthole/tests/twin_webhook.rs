@@ -164,7 +164,7 @@ fn a_body_that_does_not_come_is_not_waited_for() {
     let begun = Instant::now();
     let half = "POST /validate HTTP/1.1\r\nhost: w\r\ncontent-length: 100\r\n\r\nhalf";
     assert_eq!(world.caller().send(half, &[]).unwrap().status, 408);
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
 }
 
 // proves: HP-05 twin

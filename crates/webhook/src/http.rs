@@ -90,14 +90,7 @@ async fn read(state: &State, body: Body) -> Result<(Bytes, tokio::sync::Semaphor
 }
 
 fn is_length_limit(error: &axum::Error) -> bool {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(error) = cause {
-        if error.to_string() == "length limit exceeded" {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
+    std::error::Error::source(error).is_some_and(|cause| cause.is::<http_body_util::LengthLimitError>())
 }
 
 /// A defect in the rules must not let anything pass. (The release build ends with the panic; that refuses, too.)

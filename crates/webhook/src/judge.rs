@@ -1,10 +1,9 @@
 //! What is allowed: the API server's own rules with the switch (HP-05), then the HostProcess policy.
 //!
-//! A pod that exists is never bricked: deleting is always allowed, and so is an update that changes nothing of what
-//! is judged here (labels, finalizers, owners, where and when it runs), whatever the policy has become since. Nothing
-//! is lost by that: the pods that a workload makes are judged when they are made.
+//! A pod that exists is never bricked: deleting is always allowed, and so is an update that leaves the pod's spec as it
+//! was (labels, finalizers, owners, a deployment's scale), whatever the policy has become since. Nothing is lost by
+//! that: the pods that a workload makes are judged when they are made. The ValidatingAdmissionPolicy draws the same line.
 
-use k8s_openapi::api::core::v1::PodSpec;
 use rules::policy::{Asker, Decision, Policy};
 use rules::{ApiOptions, Kind, Subject, Violation};
 use serde_json::value::RawValue;
@@ -98,27 +97,10 @@ fn decode(kind: Kind, object: &RawValue) -> Result<Subject, JudgeError> {
     Subject::decode(kind, &mut reader).map_err(|source| JudgeError::Object { kind: kind.name(), source })
 }
 
-/// Whether nothing that is judged is new. An old object that cannot be read is no excuse.
+/// Whether the pod's spec is as it was. An old object that cannot be read is no excuse.
 fn is_unchanged(new: &Subject, old: Option<&RawValue>) -> bool {
     let Some(old) = old.and_then(|old| decode(new.kind, old).ok()) else { return false };
-    judged(&old.spec) == judged(&new.spec)
-}
-
-/// The spec without what only says where and when the pod runs.
-fn judged(spec: &PodSpec) -> PodSpec {
-    PodSpec {
-        active_deadline_seconds: None,
-        affinity: None,
-        node_name: None,
-        node_selector: None,
-        priority: None,
-        priority_class_name: None,
-        scheduling_gates: None,
-        termination_grace_period_seconds: None,
-        tolerations: None,
-        topology_spread_constraints: None,
-        ..spec.clone()
-    }
+    old.spec == new.spec
 }
 
 #[cfg(test)]
