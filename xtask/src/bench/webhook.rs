@@ -23,13 +23,23 @@ pub(super) fn run() -> Result<Measured> {
     let porthole = build()?;
     let mut measured = Measured::default();
     for round in 1..=ROUNDS {
-        measured.ours.push(one_round(round, &porthole)?);
+        let figures = one_round(round, &porthole)?;
+        measured.ours.push(figures.p99);
+        measured.series.entry("p50 ms").or_default().push(figures.p50);
+        measured.series.entry("resident MiB").or_default().push(figures.peak);
     }
     Ok(measured)
 }
 
-/// The 99th percentile, in milliseconds, of a webhook started for this round.
-fn one_round(round: usize, porthole: &Path) -> Result<f64> {
+/// Milliseconds of a review, and the most memory ever resident.
+struct Figures {
+    p50: f64,
+    p99: f64,
+    peak: f64,
+}
+
+/// With a webhook started for this round.
+fn one_round(round: usize, porthole: &Path) -> Result<Figures> {
     let guard = Guard::new("bench")?;
     let ca = Ca::new()?;
     ca.issue(&["127.0.0.1"])?.write(guard.dir())?;
@@ -39,18 +49,18 @@ fn one_round(round: usize, porthole: &Path) -> Result<f64> {
     let words = ["--policy", &policy, "--listen", "127.0.0.1:0", "--tls-cert", &cert, "--tls-key", &key];
     let webhook = Program::start(&guard, "webhook", porthole, &words)?;
     let outcome = load(&webhook, &ca, guard.dir()).run(&ca)?;
-    let (peak, p99) = (peak_rss_mib(webhook.pid())?, percentile(&outcome.latencies, 99));
+    let [p50, p99] = [50, 99].map(|percent| percentile(&outcome.latencies, percent));
+    let peak = peak_rss_mib(webhook.pid())?;
     println!(
-        "round {round}: {} reviews, p50 {:.2} ms, p99 {p99:.2} ms, {} swaps, {} lost, peak {peak:.1} MiB",
+        "round {round}: {} reviews, p50 {p50:.2} ms, p99 {p99:.2} ms, {} swaps, {} lost, peak {peak:.1} MiB",
         outcome.latencies.len(),
-        percentile(&outcome.latencies, 50),
         outcome.swapped,
         outcome.lost.len()
     );
     ensure!(outcome.lost.is_empty(), "lost: {:?}", outcome.lost.first());
     ensure!(outcome.swapped == SWAPS && outcome.latencies.len() >= REVIEWS, "the load was not all there");
     ensure!(peak <= MOST_MIB, "{peak:.1} MiB resident, more than {MOST_MIB}");
-    Ok(p99)
+    Ok(Figures { p50, p99, peak })
 }
 
 fn load(webhook: &Program, ca: &Ca, certificates: &Path) -> Load {
