@@ -110,7 +110,8 @@ mod tests {
 
     #[test]
     fn the_table_is_in_the_order_of_the_answers() {
-        assert!(CHECKS.is_sorted_by_key(|check| (check.level, check.id)));
+        assert!(table().is_sorted_by_key(|check| (check.level, check.id)));
+        assert_eq!(table().len(), CHECKS.len());
         for check in table() {
             assert!(check.versions().is_sorted() && check.versions().next().is_some(), "{check:?}");
             assert!(check.fields.iter().all(|field| field.contains('.')), "{check:?}");
@@ -130,6 +131,13 @@ mod tests {
         assert_eq!(of_seccomp(Restricted, Version::V1(18)), ["seccompProfile_baseline"]);
         assert_eq!(of_seccomp(Restricted, Version::V1(19)), ["seccompProfile_restricted"]);
         assert_eq!(of_seccomp(Baseline, Version::V1(19)), ["seccompProfile_baseline"]);
+    }
+
+    #[test]
+    fn a_check_names_the_versions_that_changed_it() {
+        let sysctls = table().iter().find(|check| check.id == "sysctls").expect("the check");
+        let versions: Vec<_> = sysctls.versions().map(|version| version.to_string()).collect();
+        assert_eq!(versions, ["v1.0", "v1.27", "v1.29", "v1.32"]);
     }
 
     #[test]
