@@ -68,6 +68,7 @@ mod tests {
     fn a_credential_spec_is_told_by_its_length_alone() {
         let of = |length: usize| on_pod(&json!({"gmsaCredentialSpec": "x".repeat(length)})).len();
         assert_eq!([of(0), of(1), of(65536), of(65537)], [1, 0, 0, 1]);
+        assert_eq!(super::credential_spec(""), Some("must not be empty"));
         let found = on_pod(&json!({"gmsaCredentialSpec": ""}));
         assert_eq!(found, [r#"Invalid spec.securityContext.windowsOptions.gmsaCredentialSpec """#]);
     }
