@@ -88,8 +88,6 @@ rules:
 - namespaces: [monitoring]
 ";
 
-pub(crate) const NAMES: [&str; 5] = ["good.yaml", "hpc.yaml", "mixed.yaml", "wide.yaml", "binary.yaml"];
-
 /// Writes the files into the directory.
 pub(crate) fn write(dir: &Path) {
     let wide: Vec<u8> =

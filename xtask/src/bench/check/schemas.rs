@@ -1,6 +1,7 @@
 //! kubeconform's schemas, from the API server's own description of itself: a file per kind, each with all it refers to.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs;
 use std::path::Path;
 
@@ -40,10 +41,10 @@ fn schema(openapi: &Value, name: &str) -> Value {
     let mut reached = BTreeMap::new();
     let mut next = vec![name.to_owned()];
     while let Some(name) = next.pop() {
-        if !reached.contains_key(&name) {
-            let definition = definition(openapi, &name);
+        if let Entry::Vacant(new) = reached.entry(name) {
+            let definition = definition(openapi, new.key());
             references(&definition, &mut next);
-            reached.insert(name, definition);
+            new.insert(definition);
         }
     }
     json!({"$ref": format!("{REFERENCE}{name}"), "definitions": reached})
