@@ -70,6 +70,7 @@ fn a_good_pod_is_allowed_with_every_field_of_the_contract() {
 
 // proves: HP-01 twin
 // proves: HP-02 twin
+// proves: HP-31 twin
 #[test]
 fn every_document_and_list_member_has_its_entry_in_order() {
     let desk = desk();
@@ -342,7 +343,6 @@ fn bombs() -> Vec<(&'static str, String)> {
     ]
 }
 
-// proves: HP-31 twin
 #[test]
 fn bombs_end_in_words_and_in_little_memory() {
     let desk = desk();
