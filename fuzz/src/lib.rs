@@ -9,7 +9,7 @@ use holder::protocol::{self, Answer, Request};
 use images::Source;
 use images::archive::Archive;
 use images::blobs::Blobs;
-use images::unpack::{self, Layout};
+use images::unpack::{Layout, Limits, Names, Target, Unpack};
 use plan::quantity::Quantity;
 use rules::decode::{self, Read};
 use rules::pod_security::{self, Level, Version};
@@ -100,15 +100,29 @@ fn oci_archive(bytes: &[u8]) {
     }
 }
 
+/// Flat and as a layer of its own, by the rules of both systems: nothing may appear beside the roots.
 fn oci_layer(bytes: &[u8]) {
     let dir = tempfile::tempdir().expect("a temporary directory");
-    for (name, layout) in [("plain", Layout::Plain), ("windows", Layout::Windows)] {
+    let mut ways = vec![
+        ("plain", Target::Flat, Layout::Plain, Names::of_this_host()),
+        ("windows", Target::Flat, Layout::Windows, Names { windows: true, fold: true }),
+    ];
+    if let Ok(marks) = os::tree::overlay_marks(dir.path()) {
+        ways.push(("overlay", Target::Overlay(marks), Layout::Plain, Names::of_this_host()));
+    }
+    let limits = Limits { bytes: 1 << 24, entries: 1000, ..Limits::default() };
+    for (name, target, layout, names) in &ways {
         let root = dir.path().join(name);
         std::fs::create_dir(&root).expect("made");
-        let _ = unpack::apply(bytes, &root, layout);
+        let how = Unpack { target: *target, layout: *layout, limits, names: *names, ..Unpack::default() };
+        // Twice: the second time it meets its own files.
+        for _ in 0..2 {
+            let _ = how.run(bytes, &root);
+        }
     }
     let made = std::fs::read_dir(dir.path()).expect("readable").count();
-    assert_eq!(made, 2, "a layer wrote outside its root");
+    assert_eq!(made, ways.len(), "a layer wrote outside its root");
+    os::file::remove_tree(dir.path()).expect("what was unpacked can be removed");
 }
 
 fn pod_yaml(bytes: &[u8]) {

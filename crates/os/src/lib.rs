@@ -9,18 +9,21 @@
 //! | what this machine can do | [`probe`] | tried, or asked of the loader | tried in a throw-away child |
 //! | being asked to stop | [`interrupt`] | console control events | SIGINT, SIGTERM, SIGHUP |
 //! | files that must survive or must not be seen | [`file`](mod@file) | protected DACL, `LockFileEx` | modes, `flock` |
+//! | foreign names below a directory | [`tree`] | paths whose every part was looked at | one `openat` per name |
 //!
 //! Each concept is a small type over an owned handle, blocking, without policy: who may start what, and when, is
 //! decided elsewhere. `porthole-hold` links this crate, so it stays lean: no async runtime, no big dependency.
 #![expect(unsafe_code, reason = "this crate is where Win32 and libc are called")]
 
 pub mod channel;
+pub mod descriptor;
 pub mod file;
 pub mod host;
 pub mod interrupt;
 pub mod job;
 pub mod probe;
 pub mod process;
+pub mod tree;
 
 #[cfg(target_os = "linux")]
 #[path = "linux/mod.rs"]

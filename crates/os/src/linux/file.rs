@@ -61,7 +61,7 @@ pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
         .map_err(|error| io::Error::new(error.kind(), format!("remove {}: {error}", path.display())))
 }
 
-fn remove(parent: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
+pub(crate) fn remove(parent: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
     match rustix::fs::unlinkat(parent, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => return Ok(()),
         // Linux says EISDIR for a directory, other file systems EPERM.

@@ -18,3 +18,5 @@ pub(crate) mod probe;
 pub(crate) mod process;
 pub(crate) mod rest;
 pub(crate) mod spawn;
+pub(crate) mod tree;
+pub(crate) mod tree_attributes;

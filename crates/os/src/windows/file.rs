@@ -93,9 +93,7 @@ fn close(path: &Path, descriptor: &Descriptor) -> io::Result<()> {
         let text = format!("{} is not a directory of ours, but of {owner}", path.display());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
     }
-    let (name, what) = (wide(path)?, DACL_SECURITY_INFORMATION | PROTECTED_DACL_SECURITY_INFORMATION);
-    // SAFETY: the name ends with a null and the descriptor outlives the call.
-    check(unsafe { SetFileSecurityW(name.as_ptr(), what, descriptor.as_ptr()) })
+    set_list(path, descriptor)
 }
 
 fn owner(path: &Path) -> io::Result<String> {
@@ -158,12 +156,31 @@ fn remove(path: &Path) -> io::Result<()> {
         return std::fs::remove_dir(path).or_else(|_| std::fs::remove_file(path));
     }
     if !found.is_dir() {
-        return std::fs::remove_file(path);
+        return insisting(path, || std::fs::remove_file(path));
     }
-    for entry in std::fs::read_dir(path)? {
+    for entry in insisting(path, || std::fs::read_dir(path))? {
         remove(&entry?.path())?;
     }
-    std::fs::remove_dir(path)
+    insisting(path, || std::fs::remove_dir(path))
+}
+
+/// What an image brought may deny us everything but, as it is ours, the right to change that.
+fn insisting<T>(path: &Path, act: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    match act() {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            let opened = Descriptor::from_text(&security::private_to_us("OICI", "FA", true)?)
+                .and_then(|descriptor| set_list(path, &descriptor));
+            opened.map_err(|_| error)?;
+            act()
+        }
+        other => other,
+    }
+}
+
+fn set_list(path: &Path, descriptor: &Descriptor) -> io::Result<()> {
+    let (name, what) = (wide(path)?, DACL_SECURITY_INFORMATION | PROTECTED_DACL_SECURITY_INFORMATION);
+    // SAFETY: the name ends with a null and the descriptor outlives the call.
+    check(unsafe { SetFileSecurityW(name.as_ptr(), what, descriptor.as_ptr()) })
 }
 
 #[expect(

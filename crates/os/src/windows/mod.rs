@@ -18,3 +18,4 @@ pub(crate) mod registry;
 pub(crate) mod security;
 pub(crate) mod spawn;
 pub(crate) mod text;
+pub(crate) mod tree;

@@ -58,6 +58,21 @@ fn a_tree_goes_with_its_read_only_files() {
     remove_tree(&tree).unwrap();
 }
 
+/// As an image's files are when its last container is still looking at them.
+#[test]
+fn a_tree_goes_while_its_files_are_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let tree = dir.path().join("tree");
+    std::fs::create_dir_all(tree.join("a")).unwrap();
+    std::fs::write(tree.join("a/file"), "still readable").unwrap();
+    let mut open = std::fs::File::open(tree.join("a/file")).unwrap();
+    remove_tree(&tree).unwrap();
+    assert!(!tree.exists());
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut open, &mut text).unwrap();
+    assert_eq!(text, "still readable");
+}
+
 #[test]
 fn a_private_directory_is_made_with_its_parents_and_may_exist() {
     let dir = tempfile::tempdir().unwrap();

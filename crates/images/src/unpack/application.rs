@@ -1,0 +1,363 @@
+//! Entries become files.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, BufRead, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::rc::Rc;
+
+use os::tree::{Attributes, Child, Node, Refused};
+
+use super::error::{UnpackError, shown};
+use super::members::{Body, Kind, Member, Reader};
+use super::name::split_stream;
+use super::place::{Place, Seen, Spot, is_rooted, joined, name, steps};
+use super::sparse::Segment;
+use super::whiteout::{self, Brought, Said};
+use super::{Layout, MOST_WARNINGS, Names, Report, Target, Unpack};
+
+/// One layer on its way into a directory.
+pub(super) struct Application<'a> {
+    how: &'a Unpack<'a>,
+    place: Place,
+    /// What this layer brought: it hides the layers below, not itself. A layer alone needs no list.
+    brought: Brought,
+    /// How this layer spells names, where case does not tell them apart.
+    spelled: HashMap<Vec<u8>, Vec<u8>>,
+    report: Report,
+}
+
+/// Where a member goes.
+struct Spotted<'m> {
+    parent: Rc<Spot>,
+    part: &'m [u8],
+    name: OsString,
+    key: Vec<u8>,
+    path: Vec<u8>,
+}
+
+// === impl Application ===
+
+impl<'a> Application<'a> {
+    pub(super) fn new(how: &'a Unpack<'a>, root: &Path) -> Result<Self, UnpackError> {
+        let place = Place::open(root, how.names, how.limits.depth, how.target)?;
+        let report = Report::default();
+        Ok(Application { how, place, brought: Brought::new(), spelled: HashMap::new(), report })
+    }
+
+    pub(super) fn take(&mut self, from: impl BufRead) -> Result<(), UnpackError> {
+        let mut reader = Reader::new(from, self.how.limits);
+        while let Some(member) = reader.next()? {
+            self.member(&member, &mut reader)?;
+        }
+        self.report.entries = reader.entries();
+        Ok(())
+    }
+
+    fn member<R: BufRead>(&mut self, member: &Member, reader: &mut Reader<R>) -> Result<(), UnpackError> {
+        let how = self.how;
+        let Some(mut parts) = how.names.parts(&member.name, how.layout, &how.limits)? else { return Ok(()) };
+        self.check_case(&parts, &member.name)?;
+        let Some(last) = parts.pop() else { return self.root(member) };
+        match whiteout::read(last) {
+            Said::Note => Ok(()),
+            Said::HideAll => self.hide_all(&parts, &member.name),
+            Said::Hide(hidden) => self.hide(&parts, hidden, &member.name),
+            Said::Name if how.layout == Layout::Windows && split_stream(last).1.is_some() => {
+                self.warn(&member.name, "a further stream of a file is left out");
+                Ok(())
+            }
+            Said::Name => {
+                let parent = self.place.directory(&parts, &member.name)?;
+                let (key, path) = (self.place.key(&parent, last), joined(&parent.path, last));
+                self.put(&Spotted { parent, part: last, name: name(last)?, key, path }, member, reader)
+            }
+        }
+    }
+
+    /// The image's root is there; a layer may only describe it.
+    fn root(&mut self, member: &Member) -> Result<(), UnpackError> {
+        if !matches!(member.kind, Kind::Directory) {
+            return Err(UnpackError::Escapes { name: shown(&member.name) });
+        }
+        self.place.describe(Vec::new(), Vec::new(), member.attributes.clone());
+        Ok(())
+    }
+
+    fn put<R: BufRead>(
+        &mut self,
+        to: &Spotted<'_>,
+        member: &Member,
+        reader: &mut Reader<R>,
+    ) -> Result<(), UnpackError> {
+        match &member.kind {
+            Kind::File { size, segments } => {
+                let file =
+                    self.fresh(to, |dir, name| dir.create(name, member.attributes.mode.unwrap_or(0o644)))?;
+                self.fill(to, &file, *size, segments.as_deref(), reader)?;
+                let set = to.parent.dir.finish(&to.name, file, &member.attributes);
+                self.refused(member, set.map_err(self.place.failed(&to.path))?);
+            }
+            Kind::Directory => self.directory(to, member)?,
+            Kind::Symlink { to: target, directory } => self.symlink(to, member, target, *directory)?,
+            Kind::HardLink { to: target } => self.hard_link(to, member, target)?,
+            Kind::Node(node) => {
+                if !self.node(to, member, *node)? {
+                    return Ok(());
+                }
+            }
+        }
+        if self.how.target == Target::Flat {
+            self.brought.insert(to.key.clone());
+        }
+        Ok(())
+    }
+
+    /// Makes something new under a name, in the place of whatever has it.
+    fn fresh<T>(
+        &mut self,
+        to: &Spotted<'_>,
+        make: impl Fn(&os::tree::Dir, &OsStr) -> io::Result<T>,
+    ) -> Result<T, UnpackError> {
+        match make(&to.parent.dir, &to.name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                self.place.remove(&to.parent, to.part)?;
+                make(&to.parent.dir, &to.name).map_err(self.place.failed(&to.path))
+            }
+            other => other.map_err(self.place.failed(&to.path)),
+        }
+    }
+
+    fn fill<R: BufRead>(
+        &mut self,
+        to: &Spotted<'_>,
+        file: &File,
+        size: u64,
+        segments: Option<&[Segment]>,
+        reader: &mut Reader<R>,
+    ) -> Result<(), UnpackError> {
+        self.report.size += size;
+        let failed = |source| self.place.failed(&to.path)(source);
+        let Some(segments) = segments else { return copy(file, size, reader, failed) };
+        file.set_len(size).map_err(failed)?;
+        for Segment { at, length } in segments {
+            let mut file = file;
+            file.seek(SeekFrom::Start(*at)).map_err(failed)?;
+            copy(file, *length, reader, failed)?;
+        }
+        Ok(())
+    }
+
+    fn directory(&mut self, to: &Spotted<'_>, member: &Member) -> Result<(), UnpackError> {
+        let found = to.parent.dir.child(&to.name).map_err(self.place.failed(&to.path))?;
+        match found {
+            Child::Directory(dir) => drop(self.place.found(dir, to.key.clone(), to.path.clone())),
+            Child::Missing => drop(self.place.make(&to.parent, to.part)?),
+            Child::Link(_) | Child::Other => {
+                self.place.remove(&to.parent, to.part)?;
+                self.place.make(&to.parent, to.part)?;
+            }
+        }
+        self.place.describe(to.key.clone(), to.path.clone(), member.attributes.clone());
+        Ok(())
+    }
+
+    fn symlink(
+        &mut self,
+        to: &Spotted<'_>,
+        member: &Member,
+        target: &[u8],
+        directory: bool,
+    ) -> Result<(), UnpackError> {
+        let why = "its text is none that a link can have here";
+        let text = os::tree::name(target)
+            .filter(|text| !text.is_empty())
+            .ok_or_else(|| UnpackError::Name { name: shown(&member.name), why })?;
+        let directory = directory || self.how.names.windows && self.leads_to_directory(to, Path::new(&text));
+        self.fresh(to, |dir, name| dir.symlink(name, &text, directory))?;
+        // A link has no mode of its own.
+        let attributes = Attributes { mode: None, ..member.attributes.clone() };
+        let set = to.parent.dir.set_child(&to.name, &attributes);
+        self.refused(member, set.map_err(self.place.failed(&to.path))?);
+        Ok(())
+    }
+
+    fn leads_to_directory(&mut self, to: &Spotted<'_>, text: &Path) -> bool {
+        let from: Vec<&[u8]> =
+            to.parent.path.split(|byte| *byte == b'/').filter(|part| !part.is_empty()).collect();
+        let steps = steps(text);
+        let from = if is_rooted(text) { Vec::new() } else { from };
+        let all: Vec<&[u8]> = from.into_iter().chain(steps.iter().map(Vec::as_slice)).collect();
+        matches!(self.place.existing(&all, b""), Ok(Some(_)))
+    }
+
+    fn hard_link(&mut self, to: &Spotted<'_>, member: &Member, target: &[u8]) -> Result<(), UnpackError> {
+        let how = self.how;
+        let missing = || UnpackError::LinkTarget { name: shown(&member.name), to: shown(target) };
+        let mut parts = how.names.parts(target, how.layout, &how.limits)?.ok_or_else(missing)?;
+        let last = parts.pop().ok_or_else(missing)?;
+        let from = self.place.existing(&parts, target)?.ok_or_else(missing)?;
+        let source = name(last)?;
+        let link = |dir: &os::tree::Dir, name: &OsStr| dir.hard_link(name, &from.dir, &source);
+        match link(&to.parent.dir, &to.name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                if to.parent.dir.same(&to.name, &from.dir, &source).map_err(self.place.failed(&to.path))? {
+                    return Ok(());
+                }
+                self.place.remove(&to.parent, to.part)?;
+                link(&to.parent.dir, &to.name).map_err(|_| missing())
+            }
+            other => other.map_err(self.place.failed(&to.path)),
+        }
+    }
+
+    /// Says whether it was made: what this account or system cannot make is left out, and said.
+    fn node(&mut self, to: &Spotted<'_>, member: &Member, node: Node) -> Result<bool, UnpackError> {
+        let why = match node {
+            // In a layer for overlayfs it would hide a file.
+            Node::Character(0, 0) => Some("the device 0:0 is a mark of overlayfs and is left out"),
+            _ if self.how.names.windows => Some("Windows has no device files and fifos, it is left out"),
+            Node::Character(..) | Node::Block(..) if !os::elevated() => {
+                Some("only root can make devices, it is left out")
+            }
+            _ => None,
+        };
+        if let Some(why) = why {
+            self.warn(&member.name, why);
+            return Ok(false);
+        }
+        self.fresh(to, |dir, name| dir.node(name, node, 0o600))?;
+        let set = to.parent.dir.set_child(&to.name, &member.attributes);
+        self.refused(member, set.map_err(self.place.failed(&to.path))?);
+        Ok(true)
+    }
+
+    fn hide(&mut self, parts: &[&[u8]], hidden: &[u8], name: &[u8]) -> Result<(), UnpackError> {
+        if hidden.is_empty() || hidden == b"." || hidden == b".." {
+            return Err(UnpackError::Escapes { name: shown(name) });
+        }
+        self.how.names.check(hidden).map_err(|why| UnpackError::Name { name: shown(name), why })?;
+        match self.how.target {
+            Target::Flat => match self.place.existing(parts, name)? {
+                Some(at) => whiteout::remove(&mut self.place, &at, hidden, &self.brought),
+                None => Ok(()),
+            },
+            Target::Overlay(marks) => {
+                let at = self.place.directory(parts, name)?;
+                whiteout::mark(&mut self.place, &at, hidden, marks)
+            }
+        }
+    }
+
+    fn hide_all(&mut self, parts: &[&[u8]], name: &[u8]) -> Result<(), UnpackError> {
+        match self.how.target {
+            Target::Flat => match self.place.existing(parts, name)? {
+                Some(at) => whiteout::remove_all(&mut self.place, &at, &self.brought),
+                None => Ok(()),
+            },
+            Target::Overlay(marks) => {
+                let at = self.place.directory(parts, name)?;
+                at.dir.make_opaque(marks).map_err(self.place.failed(&at.path))
+            }
+        }
+    }
+
+    /// Refuses a second spelling of a name that this layer has used.
+    fn check_case(&mut self, parts: &[&[u8]], name: &[u8]) -> Result<(), UnpackError> {
+        let Names { fold: true, .. } = self.how.names else { return Ok(()) };
+        let (mut key, mut exact) = (Vec::new(), Vec::new());
+        for part in parts {
+            key.extend(self.how.names.key(part));
+            exact.extend_from_slice(part);
+            let known = self.spelled.entry(key.clone()).or_insert_with(|| exact.clone());
+            if *known != exact {
+                return Err(UnpackError::Case { name: shown(name), other: shown(known) });
+            }
+            key.push(b'/');
+            exact.push(b'/');
+        }
+        Ok(())
+    }
+
+    fn refused(&mut self, member: &Member, refused: Refused) {
+        for (what, error) in refused {
+            self.warn(&member.name, &format!("{what}: {error}"));
+        }
+    }
+
+    fn warn(&mut self, name: &[u8], what: &str) {
+        if self.report.warnings.len() < MOST_WARNINGS {
+            self.report.warnings.push(format!("{}: {what}", shown(name)));
+        }
+    }
+
+    /// Gives directories their attributes, which every file in them would have changed again.
+    pub(super) fn finish(mut self) -> Result<Report, UnpackError> {
+        let (base, root, seen) = self.place.into_seen();
+        for (path, seen) in seen {
+            let shown_path = Path::new(String::from_utf8_lossy(&path).as_ref()).to_owned();
+            let failed = |source| UnpackError::Write { path: base.join(&shown_path), source };
+            let attributes = match seen {
+                Seen::Described(attributes) | Seen::Found(attributes) => attributes,
+                Seen::Made => {
+                    self.report.implied.push(shown_path.clone());
+                    Attributes { mode: Some(0o755), ..Attributes::default() }
+                }
+            };
+            for (what, error) in set(&root, &path, &attributes).map_err(failed)? {
+                if self.report.warnings.len() < MOST_WARNINGS {
+                    self.report.warnings.push(format!("{}: {what}: {error}", shown(&path)));
+                }
+            }
+        }
+        self.report.implied.reverse();
+        if self.how.sync {
+            root.dir.sync().map_err(|source| UnpackError::Write { path: base, source })?;
+        }
+        Ok(self.report)
+    }
+}
+
+/// Gives the directory of this path its attributes. All its parents are real: none was replaced since it was seen.
+fn set(root: &Spot, path: &[u8], attributes: &Attributes) -> io::Result<Refused> {
+    let mut here = None;
+    for part in path.split(|byte| *byte == b'/').filter(|part| !part.is_empty()) {
+        let name = os::tree::name(part).ok_or(io::ErrorKind::InvalidInput)?;
+        let dir = here.as_ref().unwrap_or(&root.dir);
+        match dir.child(&name)? {
+            Child::Directory(dir) => here = Some(dir),
+            _ => return Err(io::ErrorKind::NotADirectory.into()),
+        }
+    }
+    here.as_ref().unwrap_or(&root.dir).set(attributes)
+}
+
+/// Writes so many bytes of the body straight out of the buffer they came in.
+fn copy<R: BufRead>(
+    mut file: &File,
+    length: u64,
+    reader: &mut Reader<R>,
+    failed: impl Fn(io::Error) -> UnpackError,
+) -> Result<(), UnpackError> {
+    let mut left = length;
+    while left > 0 {
+        let taken = {
+            let mut body: Body<'_, R> = reader.body();
+            let filled = match body.fill_buf() {
+                Ok(filled) => filled,
+                Err(error) => return Err(reader.broken(error)),
+            };
+            let amount = filled.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            file.write_all(&filled[..amount]).map_err(&failed)?;
+            body.consume(amount);
+            amount
+        };
+        left -= taken as u64;
+        if taken == 0 {
+            return Err(reader.broken(io::ErrorKind::UnexpectedEof.into()));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! What a header says about a file besides its content.
+
+use std::ffi::OsString;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use os::tree::{Attributes, Descriptor, Time};
+use tar::Header;
+
+use super::pax::Records;
+
+const XATTR: &str = "SCHILY.xattr.";
+/// The attribute bit of Windows that says directory.
+const DIRECTORY: u32 = 0x10;
+const BILLION: u32 = 1_000_000_000;
+
+pub(super) fn of(header: &Header, records: &Records) -> Attributes {
+    let id = |key, field: std::io::Result<u64>| {
+        records.text(key).and_then(|text| text.parse().ok()).or_else(|| u32::try_from(field.ok()?).ok())
+    };
+    Attributes {
+        mode: header.mode().ok().map(|mode| mode & 0o7777),
+        owner: id("uid", header.uid()).zip(id("gid", header.gid())),
+        modified: modified(header, records),
+        created: records.text("LIBARCHIVE.creationtime").and_then(time),
+        extended: extended(records),
+        bits: bits(records),
+        descriptor: descriptor(records),
+    }
+}
+
+fn modified(header: &Header, records: &Records) -> Option<Time> {
+    let field = || Some(Time { seconds: i64::try_from(header.mtime().ok()?).ok()?, nanos: 0 });
+    records.text("mtime").and_then(time).or_else(field)
+}
+
+fn extended(records: &Records) -> Vec<(OsString, Vec<u8>)> {
+    let named = records.iter().filter_map(|(key, value)| Some((key.strip_prefix(XATTR)?, value)));
+    named.filter(|(name, _)| is_carried(name)).map(|(name, value)| (name.into(), value.to_vec())).collect()
+}
+
+/// Which attributes a layer may bring. Those of overlayfs would be marks of ours, those of the kernel's integrity
+/// and labelling belong to the host.
+fn is_carried(name: &str) -> bool {
+    let known = ["security.capability", "system.posix_acl_access", "system.posix_acl_default"];
+    known.contains(&name) || name.strip_prefix("user.").is_some_and(|rest| !rest.starts_with("overlay."))
+}
+
+fn bits(records: &Records) -> Option<u32> {
+    records.text("MSWINDOWS.fileattr")?.parse().ok()
+}
+
+/// Whether a link of a Windows layer leads to a directory: Windows makes two kinds.
+pub(super) fn says_directory(records: &Records) -> bool {
+    records.text("MSWINDOWS.mountpoint") == Some("1")
+        || bits(records).is_some_and(|bits| bits & DIRECTORY != 0)
+}
+
+fn descriptor(records: &Records) -> Option<Descriptor> {
+    if let Some(raw) = records.bytes("MSWINDOWS.rawsd") {
+        return BASE64_STANDARD.decode(raw).ok().map(Descriptor::SelfRelative);
+    }
+    records.text("MSWINDOWS.sd").map(|text| Descriptor::Text(text.to_owned()))
+}
+
+/// `1700000000.25`, before 1970 with a sign.
+fn time(text: &str) -> Option<Time> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let seconds: i64 = whole.parse().ok()?;
+    if !part.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let digits: String = part.chars().chain(std::iter::repeat('0')).take(9).collect();
+    let nanos: u32 = digits.parse().ok()?;
+    if whole.starts_with('-') && nanos > 0 {
+        return Some(Time { seconds: seconds.checked_sub(1)?, nanos: BILLION - nanos });
+    }
+    Some(Time { seconds, nanos })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_as_pax_writes_them() {
+        let table = [
+            ("1700000000", Some((1_700_000_000, 0))),
+            ("1700000000.25", Some((1_700_000_000, 250_000_000))),
+            ("1.1234567891", Some((1, 123_456_789))),
+            ("-1.5", Some((-2, 500_000_000))),
+            ("-0.5", Some((-1, 500_000_000))),
+            ("", None),
+            ("1.x", None),
+            ("99999999999999999999", None),
+        ];
+        for (text, wanted) in table {
+            assert_eq!(time(text).map(|t| (t.seconds, t.nanos)), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_layer_brings_no_marks_of_overlayfs() {
+        for name in ["user.note", "security.capability", "system.posix_acl_access"] {
+            assert!(is_carried(name), "{name}");
+        }
+        for name in ["trusted.overlay.redirect", "user.overlay.opaque", "trusted.x", "security.ima", "user"] {
+            assert!(!is_carried(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! The directories below the root. Each is reached without following a link out of the root, opened once, and
+//! remembered as real for as long as nothing of ours replaces it: most entries cost no look at their parents.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::OsString;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
+
+use os::tree::{Attributes, Child, Dir, Marks};
+
+use super::error::{UnpackError, shown};
+use super::{Names, Target};
+
+/// As many links as a kernel follows.
+pub(super) const MOST_LINKS: usize = 40;
+/// So many directories stay open; then all are closed and opened again where they are needed.
+const MOST_OPEN: usize = 128;
+
+/// A real directory, and what tells it from others.
+#[derive(Debug)]
+pub(super) struct Spot {
+    pub(super) dir: Dir,
+    /// Names from the root, each ended by a slash: a directory's key begins the keys of what is in it.
+    pub(super) key: Vec<u8>,
+    /// The same as it is spelled.
+    pub(super) path: Vec<u8>,
+}
+
+/// What is known of a directory that this layer passed through.
+#[derive(Debug, Clone)]
+pub(super) enum Seen {
+    /// It was there, with these attributes.
+    Found(Attributes),
+    /// It had to be made, and the layer has not described it.
+    Made,
+    Described(Attributes),
+}
+
+#[derive(Debug)]
+pub(super) struct Place {
+    root: Rc<Spot>,
+    path: PathBuf,
+    names: Names,
+    depth: usize,
+    marks: Option<Marks>,
+    open: HashMap<Vec<u8>, Rc<Spot>>,
+    /// By key, with the path.
+    seen: BTreeMap<Vec<u8>, (Vec<u8>, Seen)>,
+    /// Names that this layer hides: a directory that comes to stand there shows nothing from below.
+    hidden: BTreeSet<Vec<u8>>,
+}
+
+// === impl Place ===
+
+impl Place {
+    pub(super) fn open(
+        path: &Path,
+        names: Names,
+        depth: usize,
+        target: Target,
+    ) -> Result<Place, UnpackError> {
+        let dir = Dir::open(path).map_err(|source| UnpackError::Write { path: path.to_owned(), source })?;
+        let marks = match target {
+            Target::Flat => None,
+            Target::Overlay(marks) => Some(marks),
+        };
+        Ok(Place {
+            root: Rc::new(Spot { dir, key: Vec::new(), path: Vec::new() }),
+            path: path.to_owned(),
+            names,
+            depth,
+            marks,
+            open: HashMap::new(),
+            seen: BTreeMap::new(),
+            hidden: BTreeSet::new(),
+        })
+    }
+
+    /// The key of a name in a directory.
+    pub(super) fn key(&self, parent: &Spot, name: &[u8]) -> Vec<u8> {
+        joined(&parent.key, &self.names.key(name))
+    }
+
+    pub(super) fn failed(&self, path: &[u8]) -> impl FnOnce(io::Error) -> UnpackError + use<> {
+        let path = self.path.join(String::from_utf8_lossy(path).trim_end_matches('/'));
+        |source| UnpackError::Write { path, source }
+    }
+
+    /// The real directory of these parts, made where it is missing.
+    pub(super) fn directory(&mut self, parts: &[&[u8]], name: &[u8]) -> Result<Rc<Spot>, UnpackError> {
+        let missing = || UnpackError::Escapes { name: shown(name) };
+        self.walk(parts, name, true)?.ok_or_else(missing)
+    }
+
+    /// The real directory of these parts, if it is there.
+    pub(super) fn existing(&mut self, parts: &[&[u8]], name: &[u8]) -> Result<Option<Rc<Spot>>, UnpackError> {
+        self.walk(parts, name, false)
+    }
+
+    fn walk(&mut self, parts: &[&[u8]], name: &[u8], make: bool) -> Result<Option<Rc<Spot>>, UnpackError> {
+        let whole = parts.iter().fold(Vec::new(), |key, part| joined(&key, &self.names.key(part)));
+        if let Some(spot) = self.open.get(&whole) {
+            return Ok(Some(spot.clone()));
+        }
+        let mut trail = vec![self.root.clone()];
+        let mut ahead: Vec<Vec<u8>> = parts.iter().rev().map(|part| part.to_vec()).collect();
+        let mut links = 0;
+        while let Some(part) = ahead.pop() {
+            if part == b".." {
+                trail.truncate(trail.len().saturating_sub(1).max(1));
+                continue;
+            }
+            let here = trail.last().unwrap_or(&self.root).clone();
+            match self.step(&here, &part, make)? {
+                Step::Into(spot) => trail.push(spot),
+                Step::Missing => return Ok(None),
+                Step::Link(target) => {
+                    links += 1;
+                    if links > MOST_LINKS {
+                        return Err(UnpackError::Links { name: shown(name) });
+                    }
+                    if is_rooted(&target) {
+                        trail.truncate(1);
+                    }
+                    ahead.extend(steps(&target).into_iter().rev());
+                }
+            }
+            if trail.len() > self.depth + 1 {
+                return Err(UnpackError::Deep { name: shown(name), limit: self.depth });
+            }
+        }
+        Ok(trail.pop())
+    }
+
+    fn step(&mut self, here: &Spot, part: &[u8], make: bool) -> Result<Step, UnpackError> {
+        let key = self.key(here, part);
+        if let Some(spot) = self.open.get(&key) {
+            return Ok(Step::Into(spot.clone()));
+        }
+        let path = joined(&here.path, part);
+        let name = name(part)?;
+        match here.dir.child(&name).map_err(self.failed(&path))? {
+            Child::Link(target) => return Ok(Step::Link(target)),
+            Child::Directory(dir) => return Ok(Step::Into(self.found(dir, key, path))),
+            Child::Other | Child::Missing if !make => return Ok(Step::Missing),
+            Child::Other => {
+                here.dir.remove(&name).map_err(self.failed(&path))?;
+            }
+            Child::Missing => {}
+        }
+        self.make(here, part).map(Step::Into)
+    }
+
+    /// A directory that was there before.
+    pub(super) fn found(&mut self, dir: Dir, key: Vec<u8>, path: Vec<u8>) -> Rc<Spot> {
+        let first = || (path.clone(), Seen::Found(dir.found().clone()));
+        self.seen.entry(key.clone()).or_insert_with(first);
+        self.keep(Spot { dir, key, path })
+    }
+
+    /// A new directory, which the layer may describe later.
+    pub(super) fn make(&mut self, here: &Spot, part: &[u8]) -> Result<Rc<Spot>, UnpackError> {
+        let (key, path) = (self.key(here, part), joined(&here.path, part));
+        let dir = here.dir.make(&name(part)?).map_err(self.failed(&path))?;
+        if let Some(marks) = self.marks.filter(|_| self.hidden.contains(&key)) {
+            dir.make_opaque(marks).map_err(self.failed(&path))?;
+        }
+        self.seen.insert(key.clone(), (path.clone(), Seen::Made));
+        Ok(self.keep(Spot { dir, key, path }))
+    }
+
+    fn keep(&mut self, spot: Spot) -> Rc<Spot> {
+        if self.open.len() >= MOST_OPEN {
+            self.open.clear();
+        }
+        let spot = Rc::new(spot);
+        self.open.insert(spot.key.clone(), spot.clone());
+        spot
+    }
+
+    /// Removes a name. What was known below it is forgotten.
+    pub(super) fn remove(&mut self, parent: &Spot, part: &[u8]) -> Result<(), UnpackError> {
+        let was_directory =
+            parent.dir.remove(&name(part)?).map_err(self.failed(&joined(&parent.path, part)))?;
+        if was_directory {
+            let key = self.key(parent, part);
+            self.open.retain(|known, _| !known.starts_with(&key));
+            let below: Vec<_> = self.below(&key).cloned().collect();
+            for known in below {
+                self.seen.remove(&known);
+            }
+        }
+        Ok(())
+    }
+
+    fn below<'p>(&'p self, key: &'p [u8]) -> impl Iterator<Item = &'p Vec<u8>> {
+        self.seen
+            .range(key.to_vec()..)
+            .map(|(known, _)| known)
+            .take_while(move |known| known.starts_with(key))
+    }
+
+    /// What a directory that was seen is to be given at the end.
+    pub(super) fn describe(&mut self, key: Vec<u8>, path: Vec<u8>, attributes: Attributes) {
+        self.seen.insert(key, (path, Seen::Described(attributes)));
+    }
+
+    pub(super) fn hide(&mut self, key: Vec<u8>) {
+        self.hidden.insert(key);
+    }
+
+    /// The root, and the directories below it by path, each after all that is in it.
+    pub(super) fn into_seen(self) -> (PathBuf, Rc<Spot>, impl Iterator<Item = (Vec<u8>, Seen)>) {
+        (self.path, self.root, self.seen.into_values().rev())
+    }
+}
+
+/// What a name of the archive is called here.
+pub(super) fn name(part: &[u8]) -> Result<OsString, UnpackError> {
+    let why = "this system has no such names";
+    os::tree::name(part).ok_or_else(|| UnpackError::Name { name: shown(part), why })
+}
+
+pub(super) fn joined(directory: &[u8], part: &[u8]) -> Vec<u8> {
+    [directory, part, b"/"].concat()
+}
+
+enum Step {
+    Into(Rc<Spot>),
+    Link(PathBuf),
+    Missing,
+}
+
+/// A link's text in steps; names of drives and shares are dropped, as the link is to stay inside.
+pub(super) fn steps(link: &Path) -> Vec<Vec<u8>> {
+    let step = |component| match component {
+        Component::Normal(part) => Some(os::tree::bytes(part)),
+        Component::ParentDir => Some(b"..".to_vec()),
+        _ => None,
+    };
+    link.components().filter_map(step).collect()
+}
+
+pub(super) fn is_rooted(link: &Path) -> bool {
+    link.has_root() || matches!(link.components().next(), Some(Component::Prefix(_)))
+}
