@@ -9,6 +9,7 @@ use holder::protocol::{self, Answer, Request};
 use images::Source;
 use images::archive::Archive;
 use images::blobs::Blobs;
+use images::build::dockerfile::{Dockerfile, expand};
 use images::unpack::{Layout, Limits, Names, Target, Unpack};
 use plan::quantity::Quantity;
 use rules::decode::{self, Read};
@@ -30,6 +31,7 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     Target { name: "check_documents", run: check_documents },
     Target { name: "cri_log", run: cri_log },
+    Target { name: "dockerfile", run: dockerfile },
     Target { name: "holder_frame", run: holder_frame },
     Target { name: "image_reference", run: image_reference },
     Target { name: "oci_archive", run: oci_archive },
@@ -63,6 +65,23 @@ fn check_documents(bytes: &[u8]) {
 fn cri_log(bytes: &[u8]) {
     if let Ok(entry) = Entry::parse(bytes) {
         assert!(entry.text.len() < bytes.len(), "the text is a part of the line");
+    }
+}
+
+fn dockerfile(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let lines = text.lines().count().max(1);
+    match Dockerfile::parse(text) {
+        Ok(file) => {
+            for each in &file.instructions {
+                assert!((1..=lines).contains(&each.line), "line {} of {lines}", each.line);
+                let expanded = expand(&each.text, file.escape, &|_| Some("x".to_owned()));
+                if !each.text.contains(['$', '"', '\'', file.escape]) {
+                    assert_eq!(expanded.as_ref(), Ok(&each.text), "plain text stays as it is");
+                }
+            }
+        }
+        Err(e) => assert!((1..=lines).contains(&e.line), "{e} of {lines}"),
     }
 }
 

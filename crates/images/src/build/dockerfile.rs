@@ -5,9 +5,10 @@
 
 mod arguments;
 mod lines;
-pub(super) mod words;
+mod words;
 
 use lines::Line;
+pub use words::expand;
 
 /// What was read.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use super::base::Origin;
 use super::config::Config;
-use super::dockerfile::{Instruction, What, words};
+use super::dockerfile::{self, Instruction, What};
 use super::layer::{self, Shape};
 use super::output::Layer;
 use super::tree::Tree;
@@ -116,7 +116,7 @@ impl Stages<'_> {
 
     fn expand_global(&self, text: &str, line: usize) -> Result<String, BuildError> {
         let escape = self.scope.request.dockerfile.escape;
-        words::expand(text, escape, &|name| self.globals.get(name).cloned())
+        dockerfile::expand(text, escape, &|name| self.globals.get(name).cloned())
             .map_err(|why| why.at(line).into())
     }
 

@@ -33,11 +33,7 @@ pub(super) fn split(text: &str, escape: char) -> Vec<String> {
 }
 
 /// The word with its variables in their place, without quotes and escapes.
-pub(in crate::build) fn expand(
-    word: &str,
-    escape: char,
-    lookup: &dyn Fn(&str) -> Option<String>,
-) -> Result<String, Wrong> {
+pub fn expand(word: &str, escape: char, lookup: &dyn Fn(&str) -> Option<String>) -> Result<String, Wrong> {
     Expansion { word, escape, lookup, depth: 0 }.run(word)
 }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::super::BuildError;
 use super::super::copy::Copying;
-use super::super::dockerfile::{Command, Copy, Instruction, What, words};
+use super::super::dockerfile::{self, Command, Copy, Instruction, What};
 use super::super::glob::Glob;
 use super::super::ignore::Ignore;
 use super::super::path::{self, Place};
@@ -221,7 +221,7 @@ impl Stages<'_> {
             );
         }
         let lookup = |name: &str| stage.image.config.env(name).or_else(|| stage.args.get(name).cloned());
-        words::expand(text, escape, &lookup).map_err(|why| why.at(each.line).into())
+        dockerfile::expand(text, escape, &lookup).map_err(|why| why.at(each.line).into())
     }
 
     fn warn(&mut self, line: usize, text: &str) {

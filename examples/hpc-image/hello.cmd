@@ -1,0 +1,3 @@
+@rem The image is where CONTAINER_SANDBOX_MOUNT_POINT says.
+@echo %GREETING% at %CONTAINER_SANDBOX_MOUNT_POINT%
+@type conf\settings.ini
