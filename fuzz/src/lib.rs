@@ -10,7 +10,7 @@ use images::Source;
 use images::archive::Archive;
 use images::blobs::Blobs;
 use images::build::dockerfile::{Dockerfile, expand};
-use images::unpack::{Layout, Limits, Names, Target, Unpack};
+use images::unpack::{self, Layout, Limits, Names, Unpack};
 use plan::quantity::Quantity;
 use rules::decode::{self, Read};
 use rules::pod_security::{self, Level, Version};
@@ -123,11 +123,11 @@ fn oci_archive(bytes: &[u8]) {
 fn oci_layer(bytes: &[u8]) {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let mut ways = vec![
-        ("plain", Target::Flat, Layout::Plain, Names::of_this_host()),
-        ("windows", Target::Flat, Layout::Windows, Names { windows: true, fold: true }),
+        ("plain", unpack::Target::Flat, Layout::Plain, Names::of_this_host()),
+        ("windows", unpack::Target::Flat, Layout::Windows, Names { windows: true, fold: true }),
     ];
     if let Ok(marks) = os::tree::overlay_marks(dir.path()) {
-        ways.push(("overlay", Target::Overlay(marks), Layout::Plain, Names::of_this_host()));
+        ways.push(("overlay", unpack::Target::Overlay(marks), Layout::Plain, Names::of_this_host()));
     }
     let limits = Limits { bytes: 1 << 24, entries: 1000, ..Limits::default() };
     for (name, target, layout, names) in &ways {
