@@ -310,6 +310,30 @@ fn a_base_in_a_registry_is_picked_by_its_version() {
 }
 
 #[test]
+fn links_stay_links_and_lead_no_copy_out_of_the_context() {
+    let bench = Bench::new();
+    fs::create_dir(bench.path("links")).expect("made");
+    bench.tool("ln -s /etc/passwd links/outside");
+    bench.tool("ln -s ../words links/words");
+    bench.tool("ln -s words inside");
+    bench.build("FROM scratch\nCOPY links /links/\nCOPY inside /copied\n", &[]);
+    let layout = bench.layout();
+    bench.tool(&format!("umoci unpack --image {layout} bundle"));
+    assert_eq!(
+        bench.tool("readlink bundle/rootfs/links/outside bundle/rootfs/links/words"),
+        "/etc/passwd\n../words\n"
+    );
+    assert_eq!(bench.tool("cat bundle/rootfs/copied"), "hello from the image\n");
+    let out = bench.try_build("FROM scratch\nCOPY links/outside /x\n", &[]);
+    assert_eq!(out.code, 1, "{}", out.stdout);
+    assert!(out.stderr.contains("links/outside leads out of the directory"), "{}", out.stderr);
+    bench.tool("tar cf packed.tar words");
+    let add = bench.try_build("FROM scratch\nADD packed.tar /x/\n", &[]);
+    assert!(add.stderr.contains("line 2: ADD packed.tar would unpack it"), "{}", add.stderr);
+    bench.build("FROM scratch\nCOPY packed.tar /x/\n", &[]);
+}
+
+#[test]
 fn refusals_leave_nothing_behind() {
     let bench = Bench::new();
     let before = names(bench.dir.path());
