@@ -3,6 +3,8 @@
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::windows::ffi::OsStrExt;
+use std::os::windows::fs::OpenOptionsExt;
+use std::os::windows::io::AsRawHandle;
 use std::path::Path;
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
@@ -16,10 +18,13 @@ use windows_sys::Win32::Security::{
     SetFileSecurityW,
 };
 use windows_sys::Win32::Storage::FileSystem::{
-    CreateDirectoryW, MOVEFILE_REPLACE_EXISTING, MOVEFILE_WRITE_THROUGH, MoveFileExW,
+    CreateDirectoryW, DELETE, FILE_DISPOSITION_FLAG_DELETE, FILE_DISPOSITION_FLAG_POSIX_SEMANTICS,
+    FILE_DISPOSITION_INFO_EX, FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT,
+    FileDispositionInfoEx, MOVEFILE_REPLACE_EXISTING, MOVEFILE_WRITE_THROUGH, MoveFileExW,
+    SetFileInformationByHandle,
 };
 
-use super::handle::{check, error};
+use super::handle::{check, error, size_of};
 use super::security::{self, Descriptor};
 use super::text::wide;
 
@@ -156,12 +161,30 @@ fn remove(path: &Path) -> io::Result<()> {
         return std::fs::remove_dir(path).or_else(|_| std::fs::remove_file(path));
     }
     if !found.is_dir() {
-        return insisting(path, || std::fs::remove_file(path));
+        return insisting(path, || remove_name(path).or_else(|_| std::fs::remove_file(path)));
     }
     for entry in insisting(path, || std::fs::read_dir(path))? {
         remove(&entry?.path())?;
     }
     insisting(path, || std::fs::remove_dir(path))
+}
+
+/// The name goes at once, also while others have the file open; otherwise its directory stays until they are done.
+fn remove_name(path: &Path) -> io::Result<()> {
+    let flags = FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_BACKUP_SEMANTICS;
+    let file = File::options().access_mode(DELETE).custom_flags(flags).open(path)?;
+    let wanted = FILE_DISPOSITION_INFO_EX {
+        Flags: FILE_DISPOSITION_FLAG_DELETE | FILE_DISPOSITION_FLAG_POSIX_SEMANTICS,
+    };
+    // SAFETY: the structure is the one that this class wants and outlives the call.
+    check(unsafe {
+        SetFileInformationByHandle(
+            file.as_raw_handle(),
+            FileDispositionInfoEx,
+            (&raw const wanted).cast(),
+            size_of::<FILE_DISPOSITION_INFO_EX>(),
+        )
+    })
 }
 
 /// What an image brought may deny us everything but, as it is ours, the right to change that.
