@@ -66,7 +66,7 @@ pub enum WebhookError {
     #[error("policy {} is not UTF-8 text", path.display())]
     PolicyText { path: PathBuf },
     #[error("certificate {} with key {}", certificate.display(), key.display())]
-    Pair { certificate: PathBuf, key: PathBuf, source: PairError },
+    Pair { certificate: PathBuf, key: PathBuf, source: Box<PairError> },
     #[error("set up TLS")]
     Tls(#[source] rustls::Error),
     #[error("listen on {address}")]
@@ -137,7 +137,10 @@ fn pair(
     key: &std::path::Path,
     contents: &[Vec<u8>],
 ) -> Result<Pair, WebhookError> {
-    let wrong = |source| WebhookError::Pair { certificate: certificate.into(), key: key.into(), source };
+    let wrong = |source: PairError| {
+        let (certificate, key) = (certificate.into(), key.into());
+        WebhookError::Pair { certificate, key, source: Box::new(source) }
+    };
     let [cert_pem, key_pem] = contents else { return Err(wrong(PairError::NoCertificate)) };
     Pair::from_pem(cert_pem, key_pem).map_err(wrong)
 }
