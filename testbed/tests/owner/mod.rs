@@ -14,7 +14,9 @@ pub(crate) struct Owner {
 
 impl Owner {
     pub(crate) fn of(thing: &str) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_testbed-hold"));
+        // A gate that was started in the background ignores interrupts, and so would everything it starts.
+        let mut command = Command::new("env");
+        command.arg("--default-signal").arg(env!("CARGO_BIN_EXE_testbed-hold"));
         let mut child = command.arg(thing).stdout(Stdio::piped()).spawn().expect("testbed-hold starts");
         let said = BufReader::new(child.stdout.take().expect("piped"));
         Self { child, said }
