@@ -49,6 +49,7 @@ const HINTS: &[Hint] = &[
     ),
     Hint { message: "privileged", ..forbidden("spec", ALLOW_PRIVILEGED) },
     Hint { message: "policy", ..forbidden("spec", "ask the cluster's owner for a rule that allows it") },
+    Hint { message: "windows", ..forbidden("securityContext.privileged", WINDOWS_LACKS) },
     forbidden("securityContext.privileged", ALLOW_PRIVILEGED),
     forbidden("securityContext.windowsOptions", "leave windowsOptions out, or set os.name to windows"),
     forbidden("ephemeralContainers", "ephemeral containers are added to running pods, with kubectl debug"),
@@ -103,6 +104,10 @@ mod tests {
         assert!(invalid("spec.template.spec").unwrap().contains("hostProcess: true"));
         assert_eq!(invalid("spec.aspec"), None);
         assert_eq!(invalid("spec.containers[0].name"), None);
+        let privileged =
+            |why| of(Reason::FieldValueForbidden, "spec.containers[0].securityContext.privileged", why);
+        assert!(privileged("this cluster allows none").unwrap().contains("--allow-privileged"));
+        assert!(privileged("must not be set for a Windows pod").unwrap().contains("leave it out"));
         let string = of(Reason::BadRequest, "spec.x", "invalid type: integer `1`, expected a string");
         assert!(string.unwrap().contains("quotes"));
     }
