@@ -198,7 +198,7 @@ impl<'a> Session<'a> {
         if let Some(pod) = self.cannot {
             return Err(Failure::new(
                 code::ENVIRONMENT,
-                anyhow!("nothing is left running: {pod} cannot start"),
+                anyhow!("{pod} cannot start and is left as it is; the others were stopped"),
             ));
         }
         let failed = self.first_failure.map(|code| i32::from_ne_bytes(code.to_ne_bytes()));

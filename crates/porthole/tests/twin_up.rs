@@ -71,6 +71,34 @@ fn a_changed_file_replaces_the_pod_that_runs() {
 }
 
 #[test]
+fn a_pod_whose_record_is_damaged_is_left_as_it_is_and_the_others_stop() {
+    let stage = Stage::twin();
+    let web = stage.pod("web", &["graceful", "bye"]);
+    let up = stage.up(&web, &[]);
+    up.wait_for("| ready");
+    up.kill();
+    let before = stage.workers();
+    let pods = std::fs::read_dir(stage.root().join("pods")).unwrap();
+    let record = pods.flatten().next().unwrap().path().join("pod.json");
+    let good = std::fs::read(&record).unwrap();
+    std::fs::write(&record, "{").unwrap();
+
+    let other = stage.pod("other", &["graceful", "bye"]);
+    let (code, said) = stage.up(&web, &[other.to_str().unwrap()]).wait();
+    assert_eq!(code, 3, "{said:#?}");
+    let line = said.last().unwrap();
+    assert!(line.contains("default/web cannot start and is left as it is"), "{said:#?}");
+    assert_eq!(stage.workers(), before, "{said:#?}");
+
+    std::fs::write(&record, good).unwrap();
+    let up = stage.up(&web, &[]);
+    up.wait_for("taken up again");
+    up.interrupt();
+    assert_eq!(up.wait().0, 0);
+    stage.assert_nothing_left();
+}
+
+#[test]
 fn an_interrupt_is_heard_while_a_changed_pod_is_replaced() {
     let stage = Stage::twin();
     let up = stage.up(&stage.pod("web", &["stubborn"]), &[]);

@@ -11,6 +11,7 @@ mod adopt;
 mod container;
 mod stop_flag;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -47,6 +48,8 @@ struct Life {
     endpoint: Endpoint,
     restart: RestartPolicy,
     stop: StopFlag,
+    /// It could not be settled, so it is neither stopped nor removed: somebody has to look at what is there.
+    unsettled: AtomicBool,
     events: Sender<Event>,
 }
 
@@ -102,6 +105,7 @@ pub fn start(
         dir,
         restart,
         stop: StopFlag::default(),
+        unsettled: AtomicBool::new(false),
         events: events.clone(),
     });
     let thread = {
@@ -148,12 +152,17 @@ impl PodRun {
     pub fn stop(&self, at_most: Option<Duration>) {
         let grace = at_most.map_or(self.pod.pod.grace, |limit| limit.min(self.pod.pod.grace));
         self.pod.stop.raise(grace);
-        self.pod.stop_containers(grace);
+        if !self.pod.unsettled.load(Ordering::Acquire) {
+            self.pod.stop_containers(grace);
+        }
     }
 
-    /// Waits for the end and takes everything of the pod off the host.
+    /// Waits for the end and takes everything of the pod off the host. A pod that cannot start is left as it was found.
     pub fn remove(self) -> Result<(), remove::RemoveError> {
         let lost = self.thread.join().is_err();
+        if self.pod.unsettled.load(Ordering::Acquire) {
+            return Ok(());
+        }
         remove::undo(&self.pod.dir)?;
         remove::remove_dir(&self.pod.dir)?;
         self.pod.tell(None, if lost { What::Lost } else { What::Removed });
@@ -167,7 +176,10 @@ impl Life {
     fn settle_and_live(&self) {
         match adopt::settle(self) {
             Ok(journal) => Running { life: self, journal: Mutex::new(journal) }.live(),
-            Err(e) => self.tell(None, What::CannotStart(remove::chain(&e))),
+            Err(e) => {
+                self.unsettled.store(true, Ordering::Release);
+                self.tell(None, What::CannotStart(remove::chain(&e)));
+            }
         }
     }
 

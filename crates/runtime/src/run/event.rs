@@ -31,7 +31,7 @@ pub enum What {
     },
     /// The file says something else than what runs: that is stopped first.
     Replacing,
-    /// Nothing of it was started.
+    /// Nothing of it was started, and what was there of it is left as it is.
     CannotStart(String),
     Removed,
     Warning(String),
