@@ -14,9 +14,9 @@ use serde_json::Value;
 use testbed::api::{Api, Call};
 use testbed::control_plane::{ControlPlane, Options};
 use testbed::guard::Guard;
-use testbed::tools::{cargo, go_tool, progress};
+use testbed::tools::go_tool;
 
-use super::{Goal, Measured, ROUNDS};
+use super::{Goal, Measured, ROUNDS, released_porthole};
 
 mod documents;
 mod schemas;
@@ -69,7 +69,7 @@ impl Field {
         schemas::write(&api.send(&Call::get("/openapi/v2"))?.body, &schemas)?;
         let [yaml, json] = write(dir, &documents)?;
         Ok(Self {
-            porthole: release_porthole()?,
+            porthole: released_porthole()?,
             kubeconform: go_tool("kubeconform")?,
             calls: documents.iter().map(Call::create).collect::<Result<_>>()?,
             api,
@@ -149,12 +149,4 @@ fn write(dir: &Path, documents: &[Value]) -> Result<[Vec<PathBuf>; 2]> {
         json.push(at("json"));
     }
     Ok([yaml, json])
-}
-
-fn release_porthole() -> Result<PathBuf> {
-    let mut command = cargo::command("build")?;
-    cargo::reporting(&mut command).args(["--release", "--package", "porthole", "--bin", "porthole"]);
-    let output = progress::step("build porthole for release", || progress::run(&mut command))?;
-    let built = cargo::built(&output.stdout)?.into_iter().find(|built| built.name == "porthole");
-    Ok(built.context("cargo named no porthole")?.path)
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use testbed::guard::{Guard, Resource};
 use testbed::image::{ImageBuilder, Layer};
 use testbed::process::{Daemon, wait_for};
-use testbed::tools::{cargo, debian, go_tool, progress};
+use testbed::tools::{debian, go_tool, progress};
 
 use super::{Measured, ROUNDS, memory, percentile};
 use crate::gate::suite::static_fixture;
@@ -57,13 +57,9 @@ struct Programs {
 
 impl Programs {
     fn provide() -> Result<Self> {
-        let mut command = cargo::command("build")?;
-        cargo::reporting(&mut command).args(["--release", "--package", "porthole", "--bin", "porthole"]);
-        let output = progress::step("build porthole for release", || progress::run(&mut command))?;
-        let built = cargo::built(&output.stdout)?.into_iter().find(|built| built.name == "porthole");
         Ok(Self {
             fixture: static_fixture()?,
-            porthole: built.context("cargo named no porthole")?.path,
+            porthole: super::released_porthole()?,
             containerd: go_tool("containerd")?,
             shim: go_tool("containerd-shim-runc-v2")?,
             ctr: go_tool("ctr")?,

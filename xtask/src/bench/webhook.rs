@@ -3,14 +3,13 @@
 //! Nothing else judges HostProcess pods by a policy, so there is no peer.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use testbed::guard::Guard;
-use testbed::tools::{cargo, progress};
 use testbed::webhook::{Ca, Load, Program, Target, peak_rss_mib, sample};
 
-use super::{Measured, ROUNDS, percentile};
+use super::{Measured, ROUNDS, percentile, released_porthole};
 
 const REVIEWS: usize = 10_000;
 const IN_FLIGHT: usize = 8;
@@ -20,7 +19,7 @@ const POLICY: &str = "apiVersion: porthole.dev/v1alpha1\nkind: HostProcessPolicy
     rules: [{namespaces: [trusted], images: [registry.test], users: [alice]}]\n";
 
 pub(super) fn run() -> Result<Measured> {
-    let porthole = build()?;
+    let porthole = released_porthole()?;
     let mut measured = Measured::default();
     for round in 1..=ROUNDS {
         let figures = one_round(round, &porthole)?;
@@ -73,12 +72,4 @@ fn load(webhook: &Program, ca: &Ca, certificates: &Path) -> Load {
         swaps: SWAPS,
         certificates: certificates.to_owned(),
     }
-}
-
-fn build() -> Result<PathBuf> {
-    let mut command = cargo::command("build")?;
-    cargo::reporting(&mut command).args(["--release", "--package", "porthole", "--bin", "porthole"]);
-    let output = progress::step("build porthole for release", || progress::run(&mut command))?;
-    let built = cargo::built(&output.stdout)?.into_iter().find(|built| built.name == "porthole");
-    Ok(built.context("cargo named no porthole")?.path)
 }
