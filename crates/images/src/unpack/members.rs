@@ -293,11 +293,7 @@ impl<R: BufRead> BufRead for Body<'_, R> {
 
 impl<R: BufRead> Read for Body<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let filled = self.fill_buf()?;
-        let amount = filled.len().min(buffer.len());
-        buffer[..amount].copy_from_slice(&filled[..amount]);
-        self.consume(amount);
-        Ok(amount)
+        super::stream::read_filled(self, buffer)
     }
 }
 

@@ -141,12 +141,17 @@ impl BufRead for Stream {
     }
 }
 
+/// What a buffered reader is as a plain one.
+pub(super) fn read_filled(from: &mut impl BufRead, buffer: &mut [u8]) -> io::Result<usize> {
+    let filled = from.fill_buf()?;
+    let amount = filled.len().min(buffer.len());
+    buffer[..amount].copy_from_slice(&filled[..amount]);
+    from.consume(amount);
+    Ok(amount)
+}
+
 impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let filled = self.fill_buf()?;
-        let amount = filled.len().min(buffer.len());
-        buffer[..amount].copy_from_slice(&filled[..amount]);
-        self.consume(amount);
-        Ok(amount)
+        read_filled(self, buffer)
     }
 }
