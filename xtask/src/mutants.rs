@@ -88,6 +88,8 @@ fn hunt(root: &Path, out: &Path, package: &str) -> Result<()> {
     let mut command = std::process::Command::new(program);
     command.args(["mutants", "--no-shuffle", "--jobs", "2", "--package", package, "--output"]).arg(out);
     command.args(EXCLUDED.iter().flat_map(|file| ["--exclude", file])).current_dir(root).stdin(Stdio::null());
+    // A busy machine must not make a mutant look hung, which counts as caught.
+    command.args(["--minimum-test-timeout", "60"]);
     // Doc tests cost seconds for each mutant and look at none of this code.
     command.args(["--", "--lib", "--bins", "--tests"]).env("PORTHOLE_FIXTURE", static_fixture()?);
     // It waits ten seconds for time-outs, hundreds of times.
