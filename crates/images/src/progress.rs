@@ -6,9 +6,10 @@ use std::time::Duration;
 /// Whoever asked for an image: hears how it goes, and may lose patience.
 #[derive(Clone, Copy)]
 pub struct Caller<'a> {
-    pub tell: &'a dyn Fn(&Progress),
-    /// Asked several times a second while the network is waited for; true ends the pull.
-    pub gave_up: &'a dyn Fn() -> bool,
+    pub tell: &'a (dyn Fn(&Progress) + Sync),
+    /// Asked several times a second while the network is waited for, by every thread of a pull; true ends it, and
+    /// stays true.
+    pub gave_up: &'a (dyn Fn() -> bool + Sync),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,8 +5,9 @@ mod screen;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::anyhow;
@@ -38,7 +39,9 @@ pub fn up(args: &UpArgs) -> Outcome {
     }
     name_forgotten(&node, &pods);
     // Every image before any container: a pod whose image is missing starts nothing.
+    let interrupts = Mutex::new(interrupts);
     let images = pull(&node, &pods, &interrupts)?;
+    let interrupts = interrupts.into_inner().unwrap_or_else(PoisonError::into_inner);
     let mode = if args.once { Mode::Once } else { Mode::AsThePodSays };
     let mut session = Session::new(&node, args, interrupts);
     for (pod, images) in pods.into_iter().zip(images) {
@@ -51,10 +54,16 @@ pub fn up(args: &UpArgs) -> Outcome {
 fn pull(
     node: &Node,
     pods: &[Admitted],
-    interrupts: &Receiver<Interrupt>,
+    interrupts: &Mutex<Receiver<Interrupt>>,
 ) -> Result<Vec<Vec<images::Image>>, Failure> {
     let tell = |progress: &images::Progress| say(&progress.to_string());
-    let caller = images::Caller { tell: &tell, gave_up: &|| interrupts.try_recv().is_ok() };
+    let interrupted = AtomicBool::new(false);
+    // Several threads ask, and the interrupt comes once: who hears it tells the others.
+    let gave_up = || {
+        let came = interrupts.lock().unwrap_or_else(PoisonError::into_inner).try_recv().is_ok();
+        interrupted.fetch_or(came, Ordering::Relaxed) || came
+    };
+    let caller = images::Caller { tell: &tell, gave_up: &gave_up };
     pods.iter().map(|pod| run::pull(node, pod, caller)).collect::<Result<_, _>>().or_no()
 }
 
