@@ -9,6 +9,7 @@
 //! | what this machine can do | [`probe`] | tried, or asked of the loader | tried in a throw-away child |
 //! | being asked to stop | [`interrupt`] | console control events | SIGINT, SIGTERM, SIGHUP |
 //! | files that must survive or must not be seen | [`file`](mod@file) | protected DACL, `LockFileEx` | modes, `flock` |
+//! | layers that are seen as one directory | [`overlay`] | none: images are whole there | marks of overlayfs |
 //! | foreign names below a directory | [`tree`] | paths whose every part was looked at | one `openat` per name |
 //!
 //! Each concept is a small type over an owned handle, blocking, without policy: who may start what, and when, is
@@ -21,6 +22,7 @@ pub mod file;
 pub mod host;
 pub mod interrupt;
 pub mod job;
+pub mod overlay;
 pub mod probe;
 pub mod process;
 pub mod tree;

@@ -4,7 +4,7 @@
 //! is a plain system call on memory that was prepared before the fork: no allocation, no formatting, no panic.
 
 use std::ffi::{CStr, CString, c_char, c_int};
-use std::os::fd::RawFd;
+use std::os::fd::{OwnedFd, RawFd};
 
 use super::init;
 use crate::process::SpawnStep;
@@ -44,6 +44,8 @@ pub(crate) struct IdMaps {
 pub(crate) struct OverlayMount {
     pub(crate) options: CString,
     pub(crate) target: CString,
+    /// What the options mean by number.
+    pub(crate) _lower: Vec<OwnedFd>,
 }
 
 /// Strings in the shape execve wants: a null-ended array of pointers beside what they point to.

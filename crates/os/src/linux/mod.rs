@@ -14,6 +14,7 @@ pub(crate) mod init;
 pub(crate) mod interrupt;
 pub(crate) mod job;
 pub(crate) mod namespace;
+pub(crate) mod overlay;
 pub(crate) mod probe;
 pub(crate) mod process;
 pub(crate) mod rest;

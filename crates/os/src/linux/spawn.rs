@@ -7,6 +7,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use rustix::fs::{Mode, OFlags};
+
 use super::born::{self, IdMaps, OverlayMount, Plan, Strings, View};
 use super::process::Process;
 use crate::process::{Child, Overlay, Spawn, SpawnError, SpawnStep};
@@ -99,21 +101,33 @@ pub(crate) fn id_maps() -> IdMaps {
 }
 
 fn overlay_mount(overlay: &Overlay, own_user: bool) -> io::Result<OverlayMount> {
-    let options = overlay_options(overlay, own_user);
+    let named: Vec<Vec<u8>> = overlay.lower.iter().map(|path| escaped(path)).collect();
+    let mut options = overlay_options(&named, overlay, own_user);
+    let mut lower = Vec::new();
     if options.len() > MOUNT_DATA_MAX {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "the layers' paths are too long for one mount",
-        ));
+        // Opened, a layer is a number, however long its path is.
+        lower = overlay.lower.iter().map(|path| open_layer(path)).collect::<io::Result<Vec<_>>>()?;
+        let numbered = |fd: &OwnedFd| format!("/proc/self/fd/{}", fd.as_raw_fd()).into_bytes();
+        options = overlay_options(&lower.iter().map(numbered).collect::<Vec<Vec<u8>>>(), overlay, own_user);
+    }
+    if options.len() > MOUNT_DATA_MAX {
+        let text = format!("{} layers are too many for one mount", overlay.lower.len());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
     Ok(OverlayMount {
         options: c_string(OsStr::from_bytes(&options))?,
         target: c_string(overlay.target.as_os_str())?,
+        _lower: lower,
     })
 }
 
-fn overlay_options(overlay: &Overlay, own_user: bool) -> Vec<u8> {
-    let lower: Vec<Vec<u8>> = overlay.lower.iter().map(|path| escaped(path)).collect();
+fn open_layer(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(path, flags, Mode::empty()).map_err(io::Error::from);
+    opened.and_then(above_stdio).map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", path.display())))
+}
+
+fn overlay_options(lower: &[Vec<u8>], overlay: &Overlay, own_user: bool) -> Vec<u8> {
     let mut options = [b"lowerdir=".as_slice(), &lower.join(&b':')].concat();
     options.extend_from_slice(&[b",upperdir=".as_slice(), &escaped(&overlay.upper)].concat());
     options.extend_from_slice(&[b",workdir=".as_slice(), &escaped(&overlay.work)].concat());
@@ -226,23 +240,31 @@ impl Pipe {
 mod tests {
     use super::*;
 
+    fn overlay(lower: Vec<std::path::PathBuf>) -> Overlay {
+        Overlay { lower, upper: "/u".into(), work: "/w\\x".into(), target: "/t".into() }
+    }
+
     #[test]
     fn layer_paths_with_colons_and_commas_are_escaped() {
-        let overlay = Overlay {
-            lower: vec!["/a:b".into(), "/c,d".into()],
-            upper: "/u".into(),
-            work: "/w\\x".into(),
-            target: "/t".into(),
-        };
-        let options = String::from_utf8(overlay_options(&overlay, true)).unwrap();
+        let mount = overlay_mount(&overlay(vec!["/a:b".into(), "/c,d".into()]), true).unwrap();
+        let options = mount.options.into_string().unwrap();
         assert_eq!(options, r"lowerdir=/a\:b:/c\,d,upperdir=/u,workdir=/w\\x,userxattr");
     }
 
     #[test]
-    fn more_layers_than_a_page_holds_are_refused_before_anything_happens() {
-        let lower = vec![std::path::PathBuf::from("/layer".repeat(20)); 40];
-        let overlay = Overlay { lower, upper: "/u".into(), work: "/w".into(), target: "/t".into() };
-        assert_eq!(overlay_mount(&overlay, false).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    fn more_layers_than_a_page_holds_are_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let layer = dir.path().join("layer".repeat(40));
+        std::fs::create_dir(&layer).unwrap();
+        let mount = overlay_mount(&overlay(vec![layer.clone(); 127]), false).unwrap();
+        assert_eq!(mount._lower.len(), 127);
+        let options = mount.options.into_string().unwrap();
+        let first = format!("lowerdir=/proc/self/fd/{}:", mount._lower[0].as_raw_fd());
+        assert!(options.starts_with(&first), "{options}");
+        let missing = overlay_mount(&overlay(vec![layer.join("not"); 127]), false).unwrap_err();
+        assert!(missing.to_string().contains("layerlayer"), "{missing}");
+        let error = overlay_mount(&overlay(vec![layer; 400]), false).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{error}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
@@ -28,6 +29,9 @@ static UMASK: LazyLock<u32> = LazyLock::new(|| {
     u32::from_str_radix(line.trim(), 8).unwrap_or(0o777)
 });
 
+/// Threads may try at the same time.
+static PROBES: AtomicU32 = AtomicU32::new(0);
+
 #[derive(Debug)]
 pub(crate) struct Dir {
     fd: OwnedFd,
@@ -41,7 +45,8 @@ pub(crate) fn name(bytes: &[u8]) -> Option<OsString> {
 pub(crate) fn overlay_marks(scratch: &Path) -> io::Result<Marks> {
     let marks = if crate::elevated() { Marks::Trusted } else { Marks::User };
     let at = Dir::open(scratch)?;
-    let name = OsString::from(format!("overlay-probe-{}", std::process::id()));
+    let serial = PROBES.fetch_add(1, Ordering::Relaxed);
+    let name = OsString::from(format!("overlay-probe-{}-{serial}", std::process::id()));
     at.remove(&name)?;
     let tried = at.make(&name).and_then(|dir| {
         dir.whiteout(OsStr::new("hidden"))?;

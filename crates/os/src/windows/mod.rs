@@ -11,6 +11,7 @@ pub(crate) mod interrupt;
 pub(crate) mod job;
 pub(crate) mod job_info;
 pub(crate) mod library;
+pub(crate) mod overlay;
 pub(crate) mod pipe;
 pub(crate) mod probe;
 pub(crate) mod process;

@@ -69,6 +69,35 @@ fn without_root_writes_do_not_reach_the_image() {
     the_image_is_seen_and_not_changed(as_nobody(), as_nobody());
 }
 
+fn a_hundred_layers_are_one_image(command: fn() -> Command) {
+    let image = Image::new();
+    let mut options = image.options();
+    options.remove(0);
+    // Longer together than the one page that mount(2) takes.
+    for number in 0..100 {
+        let layer = image.path(&format!("{number}-{}", "long".repeat(20)));
+        std::fs::create_dir(&layer).unwrap();
+        std::fs::write(layer.join(number.to_string()), "own").unwrap();
+        std::fs::write(layer.join("given"), number.to_string()).unwrap();
+        options.push(format!("lower={}", layer.display()));
+    }
+    let (first, last) = (image.text("target/0"), image.text("target/99"));
+    for (file, expected) in [(image.text("target/given"), "0"), (first, "own"), (last, "own")] {
+        let mut keeper = Keeper::start(command(), &unique(), &options, &["read", &file]);
+        assert_eq!(keeper.expect("out"), expected, "{file}");
+    }
+}
+
+#[test]
+fn more_layers_than_a_page_names_are_one_image() {
+    a_hundred_layers_are_one_image(as_root);
+}
+
+#[test]
+fn without_root_more_layers_than_a_page_names_are_one_image() {
+    a_hundred_layers_are_one_image(as_nobody);
+}
+
 fn a_second_process_shares_the_first_ones_view(command: Command) {
     let image = Image::new();
     let mut keeper = Keeper::start(command, &unique(), &image.options(), &["pause"]);
