@@ -4,7 +4,7 @@
 //! is a plain system call on memory that was prepared before the fork: no allocation, no formatting, no panic.
 
 use std::ffi::{CStr, CString, c_char, c_int};
-use std::os::fd::{OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use super::init;
 use crate::process::SpawnStep;
@@ -45,7 +45,7 @@ pub(crate) struct OverlayMount {
     pub(crate) options: CString,
     pub(crate) target: CString,
     /// What the options mean by number.
-    pub(crate) _lower: Vec<OwnedFd>,
+    pub(crate) lower: Vec<(CString, OwnedFd)>,
 }
 
 /// Strings in the shape execve wants: a null-ended array of pointers beside what they point to.
@@ -202,9 +202,23 @@ fn make_private() -> Step {
 }
 
 fn mount(overlay: &OverlayMount) -> Step {
+    overlay.lower.iter().try_for_each(reopen)?;
     let (kind, target, options) = (c"overlay".as_ptr(), overlay.target.as_ptr(), overlay.options.as_ptr());
     // SAFETY: null-ended strings that outlive the call.
     check(unsafe { libc::mount(kind, target, kind, 0, options.cast()) }, SpawnStep::Mount).map(drop)
+}
+
+/// A directory that was opened before belongs to the namespace we have left, and no mount takes it: the same path
+/// opened here takes its number.
+fn reopen((path, number): &(CString, OwnedFd)) -> Step {
+    let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
+    // SAFETY: a null-ended string that outlives the call, and numbers of this process.
+    unsafe {
+        let opened = check(libc::open(path.as_ptr(), flags), SpawnStep::Mount)?;
+        check(libc::dup3(opened, number.as_raw_fd(), libc::O_CLOEXEC), SpawnStep::Mount)?;
+        libc::close(opened);
+    }
+    Ok(())
 }
 
 /// A session of its own: no terminal, and no signal meant for our group.

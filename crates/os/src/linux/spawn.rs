@@ -107,7 +107,8 @@ fn overlay_mount(overlay: &Overlay, own_user: bool) -> io::Result<OverlayMount> 
     if options.len() > MOUNT_DATA_MAX {
         // Opened, a layer is a number, however long its path is.
         lower = overlay.lower.iter().map(|path| open_layer(path)).collect::<io::Result<Vec<_>>>()?;
-        let numbered = |fd: &OwnedFd| format!("/proc/self/fd/{}", fd.as_raw_fd()).into_bytes();
+        let numbered =
+            |(_, fd): &(CString, OwnedFd)| format!("/proc/self/fd/{}", fd.as_raw_fd()).into_bytes();
         options = overlay_options(&lower.iter().map(numbered).collect::<Vec<Vec<u8>>>(), overlay, own_user);
     }
     if options.len() > MOUNT_DATA_MAX {
@@ -117,14 +118,16 @@ fn overlay_mount(overlay: &Overlay, own_user: bool) -> io::Result<OverlayMount> 
     Ok(OverlayMount {
         options: c_string(OsStr::from_bytes(&options))?,
         target: c_string(overlay.target.as_os_str())?,
-        _lower: lower,
+        lower,
     })
 }
 
-fn open_layer(path: &Path) -> io::Result<OwnedFd> {
+fn open_layer(path: &Path) -> io::Result<(CString, OwnedFd)> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let opened = rustix::fs::open(path, flags, Mode::empty()).map_err(io::Error::from);
-    opened.and_then(above_stdio).map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", path.display())))
+    let opened = opened.and_then(above_stdio);
+    let opened = opened.map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", path.display())))?;
+    Ok((c_string(path.as_os_str())?, opened))
 }
 
 fn overlay_options(lower: &[Vec<u8>], overlay: &Overlay, own_user: bool) -> Vec<u8> {
@@ -257,9 +260,9 @@ mod tests {
         let layer = dir.path().join("layer".repeat(40));
         std::fs::create_dir(&layer).unwrap();
         let mount = overlay_mount(&overlay(vec![layer.clone(); 127]), false).unwrap();
-        assert_eq!(mount._lower.len(), 127);
+        assert_eq!(mount.lower.len(), 127);
         let options = mount.options.into_string().unwrap();
-        let first = format!("lowerdir=/proc/self/fd/{}:", mount._lower[0].as_raw_fd());
+        let first = format!("lowerdir=/proc/self/fd/{}:", mount.lower[0].1.as_raw_fd());
         assert!(options.starts_with(&first), "{options}");
         let missing = overlay_mount(&overlay(vec![layer.join("not"); 127]), false).unwrap_err();
         assert!(missing.to_string().contains("layerlayer"), "{missing}");
