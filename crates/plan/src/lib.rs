@@ -8,11 +8,20 @@
 //! | [`environment`] | whose variable wins? |
 //! | [`program`] | where may the executable be? |
 //! | [`quantity`] | how much is `500m` or `64Mi`? |
+//! | [`mount_point`] | where is the image, in commands and variables? |
+//! | [`destination`], [`mounts`] | which volumes are bound or linked where, and which are refused? |
+//! | [`account`] | who is this user name? |
+//! | [`limits`] | what is a job object told? |
 //! | [`support`] | can this Windows build run HostProcess containers? |
 
+pub mod account;
 pub mod command;
+pub mod destination;
 pub mod environment;
 pub mod expand;
+pub mod limits;
+pub mod mount_point;
+pub mod mounts;
 pub mod program;
 pub mod quantity;
 pub mod quote;

@@ -88,8 +88,16 @@ impl Style {
         }
     }
 
-    fn is_separator(self, c: char) -> bool {
+    pub(crate) fn is_separator(self, c: char) -> bool {
         c == '/' || self == Style::Windows && c == '\\'
+    }
+
+    /// What stands between the parts of a path.
+    pub(crate) fn sign(self) -> char {
+        match self {
+            Style::Unix => '/',
+            Style::Windows => '\\',
+        }
     }
 
     fn path_sign(self) -> char {
