@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::SystemTime;
 
 use crate::sys;
 
@@ -13,6 +14,22 @@ use crate::sys;
 pub struct Lock {
     _file: File,
     owner: PathBuf,
+}
+
+/// The room of the file system that a path is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Disk {
+    pub total: u64,
+    /// What we may still write.
+    pub available: u64,
+}
+
+/// Which file a path led to, and in which state: equal stamps mean that it was not replaced or written meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    pub(crate) id: (u64, u64),
+    pub(crate) len: u64,
+    pub modified: SystemTime,
 }
 
 static TEMPORARY: AtomicU32 = AtomicU32::new(0);
@@ -68,6 +85,28 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
 /// A path that is not there is no error.
 pub fn remove_tree(path: &Path) -> io::Result<()> {
     sys::file::remove_tree(path)
+}
+
+/// Removes one file; its name goes at once, also while others have it open. One that is not there is no error.
+pub fn remove(path: &Path) -> io::Result<()> {
+    match sys::file::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+pub fn stamp(path: &Path) -> io::Result<Stamp> {
+    sys::file::stamp(path)
+}
+
+pub fn disk(path: &Path) -> io::Result<Disk> {
+    sys::file::disk(path)
+}
+
+/// Everything written to the file system of this path is on the disk afterwards. Windows allows this to
+/// administrators only; who gets an error knows nothing about what is on the disk.
+pub fn sync_disk(path: &Path) -> io::Result<()> {
+    sys::file::sync_disk(path)
 }
 
 /// Whether we are root, or an administrator with the full token.

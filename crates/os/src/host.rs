@@ -51,6 +51,11 @@ pub fn facts() -> io::Result<HostFacts> {
     sys::host::facts()
 }
 
+/// Changes with every boot, and only then.
+pub fn boot_id() -> io::Result<String> {
+    sys::host::boot_id()
+}
+
 // === impl WindowsBuild ===
 
 impl WindowsBuild {

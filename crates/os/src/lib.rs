@@ -10,6 +10,7 @@
 //! | being asked to stop | [`interrupt`] | console control events | SIGINT, SIGTERM, SIGHUP |
 //! | files that must survive or must not be seen | [`file`](mod@file) | protected DACL, `LockFileEx` | modes, `flock` |
 //! | layers that are seen as one directory | [`overlay`] | none: images are whole there | marks of overlayfs |
+//! | locks of threads and processes alike | [`lock`] | `LockFileEx` | `flock` |
 //! | foreign names below a directory | [`tree`] | paths whose every part was looked at | one `openat` per name |
 //!
 //! Each concept is a small type over an owned handle, blocking, without policy: who may start what, and when, is
@@ -22,6 +23,7 @@ pub mod file;
 pub mod host;
 pub mod interrupt;
 pub mod job;
+pub mod lock;
 pub mod overlay;
 pub mod probe;
 pub mod process;

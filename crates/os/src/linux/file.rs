@@ -10,6 +10,8 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+use crate::file::{Disk, Stamp};
+
 pub(crate) fn elevated() -> bool {
     rustix::process::geteuid().is_root()
 }
@@ -32,6 +34,36 @@ pub(crate) fn replace(from: &Path, to: &Path) -> io::Result<()> {
     let directory =
         to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     File::open(directory)?.sync_all()
+}
+
+pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
+    std::fs::remove_file(path)
+}
+
+/// What tells one file from another that has or had the same name.
+pub(crate) fn identity(file: &File) -> io::Result<(u64, u64)> {
+    let found = file.metadata()?;
+    Ok((found.dev(), found.ino()))
+}
+
+pub(crate) fn identity_at(path: &Path) -> io::Result<(u64, u64)> {
+    let found = std::fs::symlink_metadata(path)?;
+    Ok((found.dev(), found.ino()))
+}
+
+pub(crate) fn stamp(path: &Path) -> io::Result<Stamp> {
+    let found = std::fs::symlink_metadata(path)?;
+    Ok(Stamp { id: (found.dev(), found.ino()), len: found.len(), modified: found.modified()? })
+}
+
+pub(crate) fn disk(path: &Path) -> io::Result<Disk> {
+    let found = rustix::fs::statvfs(path)?;
+    let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
+    Ok(Disk { total: bytes(found.f_blocks), available: bytes(found.f_bavail) })
+}
+
+pub(crate) fn sync_disk(path: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(File::open(path)?)?)
 }
 
 pub(crate) fn make_private_dir(path: &Path) -> io::Result<()> {

@@ -16,10 +16,14 @@ pub(crate) fn facts() -> io::Result<HostFacts> {
         hostname: text(system.nodename()),
         cpus: online_cpus(),
         memory_bytes: memory_bytes(&meminfo),
-        boot_id: std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned(),
+        boot_id: boot_id()?,
         account: account(),
         emulator: None,
     })
+}
+
+pub(crate) fn boot_id() -> io::Result<String> {
+    Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
 /// The machine's processors, not those a limit leaves to us: the node reports the machine.

@@ -18,15 +18,17 @@ use windows_sys::Win32::Security::{
     SetFileSecurityW,
 };
 use windows_sys::Win32::Storage::FileSystem::{
-    CreateDirectoryW, DELETE, FILE_DISPOSITION_FLAG_DELETE, FILE_DISPOSITION_FLAG_POSIX_SEMANTICS,
-    FILE_DISPOSITION_INFO_EX, FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT,
-    FileDispositionInfoEx, MOVEFILE_REPLACE_EXISTING, MOVEFILE_WRITE_THROUGH, MoveFileExW,
-    SetFileInformationByHandle,
+    BY_HANDLE_FILE_INFORMATION, CreateDirectoryW, DELETE, FILE_DISPOSITION_FLAG_DELETE,
+    FILE_DISPOSITION_FLAG_POSIX_SEMANTICS, FILE_DISPOSITION_INFO_EX, FILE_FLAG_BACKUP_SEMANTICS,
+    FILE_FLAG_OPEN_REPARSE_POINT, FILE_READ_ATTRIBUTES, FileDispositionInfoEx, GetDiskFreeSpaceExW,
+    GetFileInformationByHandle, GetVolumeNameForVolumeMountPointW, GetVolumePathNameW,
+    MOVEFILE_REPLACE_EXISTING, MOVEFILE_WRITE_THROUGH, MoveFileExW, SetFileInformationByHandle,
 };
 
 use super::handle::{check, error, size_of};
 use super::security::{self, Descriptor};
-use super::text::wide;
+use super::text::{narrow, wide};
+use crate::file::{Disk, Stamp};
 
 /// Accounts that may own a private directory besides ourselves: the system and the administrators.
 const TRUSTED: [&str; 2] = ["S-1-5-18", "S-1-5-32-544"];
@@ -62,6 +64,61 @@ pub(crate) fn replace(from: &Path, to: &Path) -> io::Result<()> {
 
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     patiently(|| std::fs::rename(from, to))
+}
+
+pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
+    remove_name(path).or_else(|_| std::fs::remove_file(path))
+}
+
+/// What tells one file from another that has or had the same name.
+pub(crate) fn identity(file: &File) -> io::Result<(u64, u64)> {
+    let mut found = BY_HANDLE_FILE_INFORMATION::default();
+    // SAFETY: the handle is open and the structure is the one that this call fills.
+    check(unsafe { GetFileInformationByHandle(file.as_raw_handle(), &raw mut found) })?;
+    let index = (u64::from(found.nFileIndexHigh) << 32) | u64::from(found.nFileIndexLow);
+    Ok((u64::from(found.dwVolumeSerialNumber), index))
+}
+
+/// A name whose file is only waiting for its last handle cannot be opened: it is as good as gone.
+pub(crate) fn identity_at(path: &Path) -> io::Result<(u64, u64)> {
+    match look(path) {
+        Err(error) if lingers(&error) => Err(io::ErrorKind::NotFound.into()),
+        file => identity(&file?),
+    }
+}
+
+/// Opened for its facts only, which also works on a directory.
+fn look(path: &Path) -> io::Result<File> {
+    let flags = FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_BACKUP_SEMANTICS;
+    File::options().access_mode(FILE_READ_ATTRIBUTES).custom_flags(flags).open(path)
+}
+
+pub(crate) fn stamp(path: &Path) -> io::Result<Stamp> {
+    let file = look(path)?;
+    let found = file.metadata()?;
+    Ok(Stamp { id: identity(&file)?, len: found.len(), modified: found.modified()? })
+}
+
+pub(crate) fn disk(path: &Path) -> io::Result<Disk> {
+    let (name, mut available, mut total) = (wide(path)?, 0, 0);
+    // SAFETY: the name ends with a null; the numbers outlive the call.
+    check(unsafe { GetDiskFreeSpaceExW(name.as_ptr(), &raw mut available, &raw mut total, null_mut()) })?;
+    Ok(Disk { total, available })
+}
+
+pub(crate) fn sync_disk(path: &Path) -> io::Result<()> {
+    File::options().write(true).open(volume(path)?)?.sync_all()
+}
+
+/// The device of a path's volume: without its last backslash the name is the volume, with it the root directory.
+fn volume(path: &Path) -> io::Result<String> {
+    let (name, mut mount, mut volume) = (wide(path)?, [0u16; 1024], [0u16; 64]);
+    // SAFETY: the names end with a null, and the buffers are as long as we say.
+    unsafe {
+        check(GetVolumePathNameW(name.as_ptr(), mount.as_mut_ptr(), 1024))?;
+        check(GetVolumeNameForVolumeMountPointW(mount.as_ptr(), volume.as_mut_ptr(), 64))?;
+    }
+    Ok(narrow(&volume).trim_end_matches('\\').to_owned())
 }
 
 pub(crate) fn make_private_dir(path: &Path) -> io::Result<()> {

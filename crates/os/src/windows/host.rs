@@ -77,7 +77,7 @@ fn memory_bytes() -> io::Result<u64> {
 }
 
 /// The boot counter where there is one, else the moment of booting.
-fn boot_id() -> io::Result<String> {
+pub(crate) fn boot_id() -> io::Result<String> {
     match registry::number(BOOT_COUNT, "BootId") {
         Ok(count) => Ok(format!("boot-{count}")),
         Err(_) => boot_moment().map(|moment| format!("booted-{moment}")),

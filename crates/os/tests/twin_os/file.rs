@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use os::file::{Lock, make_private_dir, remove_tree, write_durable};
+use os::file::{Lock, disk, make_private_dir, remove, remove_tree, stamp, write_durable};
 
 fn entries(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(dir)
@@ -41,6 +41,40 @@ fn a_lock_is_had_by_one_and_names_its_owner() {
     drop(first);
     assert_eq!(Lock::owner(&path), None);
     assert!(Lock::try_acquire(&path).unwrap().is_some());
+}
+
+#[test]
+fn a_file_goes_while_it_is_open_and_its_name_is_free_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("file");
+    std::fs::write(&path, "first").unwrap();
+    let mut open = std::fs::File::open(&path).unwrap();
+    remove(&path).unwrap();
+    remove(&path).unwrap();
+    std::fs::write(&path, "second").unwrap();
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut open, &mut text).unwrap();
+    assert_eq!((text.as_str(), entries(dir.path())), ("first", vec!["file".to_owned()]));
+}
+
+#[test]
+fn a_stamp_tells_a_replaced_file_from_an_untouched_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("file");
+    write_durable(&path, b"one").unwrap();
+    let first = stamp(&path).unwrap();
+    assert_eq!(stamp(&path).unwrap(), first);
+    let keeps_its_number = std::fs::File::open(&path).unwrap();
+    write_durable(&path, b"two").unwrap();
+    assert_ne!(stamp(&path).unwrap(), first);
+    drop(keeps_its_number);
+}
+
+#[test]
+fn a_disk_has_room_for_what_it_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let found = disk(dir.path()).unwrap();
+    assert!(found.available > 0 && found.available <= found.total, "{found:?}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod channel;
 mod detach;
 mod file;
 mod job;
+mod lock;
 mod support;
 
 #[cfg(target_os = "linux")]
