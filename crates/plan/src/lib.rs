@@ -12,6 +12,7 @@
 //! | [`destination`], [`mounts`] | which volumes are bound or linked where, and which are refused? |
 //! | [`account`] | who is this user name? |
 //! | [`limits`] | what is a job object told? |
+//! | [`start`] | all of it: which file is run, with which words, where? |
 //! | [`support`] | can this Windows build run HostProcess containers? |
 
 pub mod account;
@@ -25,6 +26,7 @@ pub mod mounts;
 pub mod program;
 pub mod quantity;
 pub mod quote;
+pub mod start;
 pub mod support;
 
 /// How the system that will run the container writes paths and compares names.

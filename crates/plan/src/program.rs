@@ -117,6 +117,17 @@ impl Style {
         format!("{dir}{sign}{name}")
     }
 
+    /// Where a working directory may be, most wanted first: a path from the root is the image's before the host's.
+    pub(crate) fn places_of_a_directory(self, asked: &str, image: &str) -> Vec<String> {
+        let inside = || self.join(image, asked.trim_start_matches(|c| self.is_separator(c)));
+        match self.kind_of(asked) {
+            _ if asked.is_empty() => vec![image.to_owned()],
+            Kind::Drive => vec![asked.to_owned()],
+            Kind::Rooted => vec![inside(), asked.to_owned()],
+            Kind::Relative | Kind::Bare => vec![inside()],
+        }
+    }
+
     /// Whether a path starts at a root of the host: `/x`, `C:\x`, `\x`.
     pub fn is_absolute(self, path: &str) -> bool {
         matches!(self.kind_of(path), Kind::Drive | Kind::Rooted)
