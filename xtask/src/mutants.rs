@@ -2,15 +2,18 @@
 //!
 //! Takes too long for the gate, so the outcome is committed per package as
 //! `docs/proofs/mutants-PACKAGE.json` with its commit and goes stale when that crate changes.
+//!
+//! A hunt is done in parts, which are kept as long as the crate is the same: one that was interrupted goes on with
+//! the part it was at.
 
 use std::fs;
-use std::path::Path;
-use std::process::Stdio;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use testbed::tools::repo_root;
+use testbed::tools::{progress, repo_root};
 
 use crate::gate::lint::installed;
 use crate::gate::suite::static_fixture;
@@ -21,6 +24,9 @@ const PACKAGES: &[&str] = &["rules", "plan", "holder"];
 /// A program's `main` has no test that sees every line of it.
 const EXCLUDED: &[&str] = &["crates/holder/src/main.rs"];
 const WANTED_PERCENT: f64 = 85.0;
+const PARTS: usize = 8;
+/// Stands in the directory of a part that was hunted to its end.
+const WHOLE: &str = "whole";
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -30,12 +36,14 @@ pub(crate) struct Options {
 }
 
 /// What cargo-mutants leaves in `outcomes.json`, as far as it is needed.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 struct Outcomes {
     caught: usize,
     missed: usize,
     unviable: usize,
     timeout: usize,
+    #[serde(skip)]
+    survivors: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -67,10 +75,17 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
 
 fn run_package(package: &str, stamp: &Stamp) -> Result<bool> {
     let root = repo_root()?;
-    let out = root.join("target/mutants").join(package);
-    fs::create_dir_all(&out)?;
-    hunt(&root, &out, package)?;
-    let proof = proof(&out.join("mutants.out"), package, stamp)?;
+    let mut all = Outcomes::default();
+    for part in 0..PARTS {
+        let out = part_dir(&root, package, part, stamp)?;
+        if !out.join(WHOLE).exists() {
+            fs::create_dir_all(&out)?;
+            hunt(&root, &out, package, part)?;
+            fs::write(out.join(WHOLE), "")?;
+        }
+        all.add(Outcomes::read(&out.join("mutants.out"))?);
+    }
+    let proof = proof(all, package, stamp);
     fs::create_dir_all(root.join("docs/proofs"))?;
     let path = root.join(format!("docs/proofs/mutants-{package}.json"));
     results::store(&path, &(serde_json::to_string_pretty(&proof)? + "\n"))?;
@@ -83,10 +98,23 @@ fn run_package(package: &str, stamp: &Stamp) -> Result<bool> {
     Ok(proof.percent >= WANTED_PERCENT)
 }
 
-fn hunt(root: &Path, out: &Path, package: &str) -> Result<()> {
+/// Named after what the crate is now: parts of another crate are never counted in.
+fn part_dir(root: &Path, package: &str, part: usize, stamp: &Stamp) -> Result<PathBuf> {
+    let object = format!("HEAD:crates/{package}");
+    let tree = progress::text_of(Command::new("git").current_dir(root).args(["rev-parse", &object]))?;
+    let of = root.join("target/mutants").join(package).join(tree.trim());
+    let dir = of.join(format!("{part}-of-{PARTS}"));
+    if stamp.dirty && dir.exists() {
+        fs::remove_dir_all(&dir).with_context(|| format!("remove {}", dir.display()))?;
+    }
+    Ok(dir)
+}
+
+fn hunt(root: &Path, out: &Path, package: &str, part: usize) -> Result<()> {
     let program = installed("cargo-mutants", CARGO_MUTANTS)?;
-    let mut command = std::process::Command::new(program);
+    let mut command = Command::new(program);
     command.args(["mutants", "--no-shuffle", "--jobs", "2", "--package", package, "--output"]).arg(out);
+    command.args(["--shard", &format!("{part}/{PARTS}")]);
     command.args(EXCLUDED.iter().flat_map(|file| ["--exclude", file])).current_dir(root).stdin(Stdio::null());
     // A busy machine must not make a mutant look hung, which counts as caught.
     command.args(["--minimum-test-timeout", "60"]);
@@ -104,11 +132,29 @@ fn hunt(root: &Path, out: &Path, package: &str) -> Result<()> {
     Ok(())
 }
 
-fn proof(dir: &Path, package: &str, stamp: &Stamp) -> Result<Proof> {
-    let read = |name: &str| fs::read_to_string(dir.join(name)).with_context(|| format!("read {name}"));
-    let outcomes: Outcomes = serde_json::from_str(&read("outcomes.json")?).context("read outcomes.json")?;
-    let Outcomes { caught, missed, unviable, timeout } = outcomes;
-    Ok(Proof {
+// === impl Outcomes ===
+
+impl Outcomes {
+    fn read(dir: &Path) -> Result<Outcomes> {
+        let read = |name: &str| fs::read_to_string(dir.join(name)).with_context(|| format!("read {name}"));
+        let outcomes: Outcomes =
+            serde_json::from_str(&read("outcomes.json")?).context("read outcomes.json")?;
+        Ok(Outcomes { survivors: read("missed.txt")?.lines().map(str::to_owned).collect(), ..outcomes })
+    }
+
+    fn add(&mut self, other: Outcomes) {
+        self.caught += other.caught;
+        self.missed += other.missed;
+        self.unviable += other.unviable;
+        self.timeout += other.timeout;
+        self.survivors.extend(other.survivors);
+    }
+}
+
+fn proof(outcomes: Outcomes, package: &str, stamp: &Stamp) -> Proof {
+    let Outcomes { caught, missed, unviable, timeout, mut survivors } = outcomes;
+    survivors.sort();
+    Proof {
         commit: stamp.commit.clone(),
         dirty: stamp.dirty,
         paths: vec![format!("crates/{package}")],
@@ -117,8 +163,8 @@ fn proof(dir: &Path, package: &str, stamp: &Stamp) -> Result<Proof> {
         unviable,
         timeout,
         percent: percent(caught + timeout, missed),
-        survivors: read("missed.txt")?.lines().map(str::to_owned).collect(),
-    })
+        survivors,
+    }
 }
 
 /// A mutant that hangs its tests is noticed too.
