@@ -14,6 +14,7 @@
 //! | [`registry`] | … in a registry |
 //! | [`document`] | the JSON of index, manifest and configuration |
 //! | [`unpack`] | layers onto a directory, and never outside it |
+//! | [`stack`] | unpacked layers, seen as one directory |
 //! | [`store`] | unpacked images, complete or absent |
 //! | [`progress`] | what a pull tells the one who waits for it |
 
@@ -29,6 +30,7 @@ pub mod progress;
 pub mod reference;
 pub mod registry;
 pub mod source;
+pub mod stack;
 pub mod store;
 pub mod unpack;
 
@@ -41,4 +43,4 @@ pub use policy::PullPolicy;
 pub use progress::{Caller, Progress};
 pub use reference::Reference;
 pub use source::Source;
-pub use store::{Image, ImageError, Store, Wanted};
+pub use store::{Files, Image, ImageError, Store, Wanted};

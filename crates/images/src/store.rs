@@ -20,6 +20,7 @@ use crate::reference::Reference;
 use crate::registry::Remote;
 use crate::registry::answer::PullError;
 use crate::source::Source;
+use crate::stack::Above;
 use crate::unpack::{self, Layout, UnpackError};
 
 /// The directory in which images stand unpacked. One process at a time uses it; the caller holds the lock.
@@ -43,8 +44,22 @@ pub struct Wanted<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
     /// Where its files are. Shared: containers must not write there.
-    pub files: PathBuf,
+    pub files: Files,
     pub runs: Runs,
+}
+
+/// The files of an image, as the host can use them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Files {
+    /// All in one directory.
+    Dir(PathBuf),
+    /// Layers for an overlay.
+    Layers {
+        /// The top one first.
+        lower: Vec<PathBuf>,
+        /// What has to stand above them, parents first: see [`crate::stack::above`].
+        implied: Vec<Above>,
+    },
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -96,7 +111,9 @@ impl Store {
     /// The image that is wanted, pulled and unpacked if it was not yet.
     pub fn ensure(&self, wanted: &Wanted<'_>, caller: Caller<'_>) -> Result<Image, ImageError> {
         match wanted.source {
-            Source::Dir(path) if path.is_dir() => Ok(Image { files: path.clone(), runs: Runs::default() }),
+            Source::Dir(path) if path.is_dir() => {
+                Ok(Image { files: Files::Dir(path.clone()), runs: Runs::default() })
+            }
             Source::Dir(path) => Err(ImageError::NotADirectory { path: path.clone() }),
             Source::OciArchive(path) => self.ensure_archive(path, wanted),
             Source::Reference(reference) => self.ensure_reference(reference, wanted, caller),
@@ -164,7 +181,7 @@ impl Store {
         let unfinished = Unfinished::make(&self.dir)?;
         unpack_into(&unfinished.path, blobs, &manifest, &configuration, name, bad)?;
         unfinished.become_whole(&place)?;
-        Ok((id, Image { files: place.join(FILES), runs: configuration.config }))
+        Ok((id, Image { files: Files::Dir(place.join(FILES)), runs: configuration.config }))
     }
 
     fn place(&self, id: &str) -> Result<PathBuf, ContentError> {
@@ -178,7 +195,7 @@ impl Store {
         let configuration: Configuration = serde_json::from_slice(&bytes).ok()?;
         let platform = &configuration.platform;
         let fits = platform.os == wanted.os && platform.architecture == wanted.architecture;
-        fits.then(|| Image { files: place.join(FILES), runs: configuration.config })
+        fits.then(|| Image { files: Files::Dir(place.join(FILES)), runs: configuration.config })
     }
 
     fn unlisted(&self, source: io::Error) -> ImageError {

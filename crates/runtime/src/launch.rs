@@ -10,15 +10,16 @@ use holder::protocol::Launch;
 use images::Image;
 use k8s_openapi::api::core::v1::Container;
 use os::job::JobName;
-use os::process::Overlay;
 use plan::command::{NothingToRun, Words};
 use plan::environment::Environment;
 use plan::expand::expand;
-use plan::program::Places;
 use plan::{MOUNT_POINT, Style};
 
 use crate::admit::Asked;
 use crate::layout::ContainerDir;
+use rootfs::Rootfs;
+
+mod rootfs;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
@@ -30,6 +31,8 @@ pub enum LaunchError {
     WorkingDirectory(String),
     #[error("prepare {path}")]
     Scratch { path: PathBuf, source: io::Error },
+    #[error("look for {path} in the image")]
+    Look { path: PathBuf, source: io::Error },
 }
 
 /// What of the host a HostProcess container sees in its environment. Everything else of ours stays ours.
@@ -91,77 +94,6 @@ pub fn prepare(
     })
 }
 
-/// The image as this container sees it.
-#[derive(Debug)]
-struct Rootfs {
-    path: PathBuf,
-    /// Where the same files can be looked at from here, before the container starts.
-    seen: PathBuf,
-    overlay: Option<Overlay>,
-}
-
-// === impl Rootfs ===
-
-impl Rootfs {
-    /// The image below, what the container writes above: an overlay where the host has one, else a copy.
-    fn make(image: &Image, scratch: &Path) -> Result<Rootfs, LaunchError> {
-        let made = match host_style() {
-            Style::Unix => Rootfs::overlaid(image, scratch),
-            Style::Windows => Rootfs::copied(image, scratch),
-        };
-        made.map_err(|source| LaunchError::Scratch { path: scratch.to_owned(), source })
-    }
-
-    fn overlaid(image: &Image, scratch: &Path) -> io::Result<Rootfs> {
-        let [upper, work, path] = ["upper", "work", "rootfs"].map(|name| scratch.join(name));
-        [&upper, &work, &path].into_iter().try_for_each(std::fs::create_dir_all)?;
-        let seen = std::path::absolute(&image.files)?;
-        let overlay = Overlay { lower: vec![seen.clone()], upper, work, target: path.clone() };
-        Ok(Rootfs { path, seen, overlay: Some(overlay) })
-    }
-
-    fn copied(image: &Image, scratch: &Path) -> io::Result<Rootfs> {
-        let path = scratch.join("rootfs");
-        copy_tree(&image.files, &path)?;
-        Ok(Rootfs { seen: path.clone(), path, overlay: None })
-    }
-
-    /// The pod's, else the image's, else the image's root. An absolute one is the image's if it has it.
-    fn working_directory(&self, container: &Container, image: &Image) -> Result<PathBuf, LaunchError> {
-        let asked = container.working_dir.as_deref().unwrap_or(&image.runs.working_dir);
-        if asked.is_empty() {
-            return Ok(self.path.clone());
-        }
-        let style = host_style();
-        let inside = asked.trim_start_matches(['/', '\\']);
-        let in_image = self.path.join(inside);
-        if !is_drive(style, asked) && self.look(&in_image).is_dir() {
-            return Ok(in_image);
-        }
-        if style.is_absolute(asked) && Path::new(asked).is_dir() {
-            return Ok(asked.into());
-        }
-        Err(LaunchError::WorkingDirectory(asked.to_owned()))
-    }
-
-    fn program(&self, name: &str, cwd: &Path, path: &str) -> Result<PathBuf, LaunchError> {
-        let (image, cwd) = (self.path.to_string_lossy(), cwd.to_string_lossy());
-        let places = Places { style: host_style(), image: &image, cwd: &cwd, path };
-        let tried = places.candidates(name);
-        let found = tried.iter().map(PathBuf::from).find(|place| self.look(place).is_file());
-        found.ok_or_else(|| LaunchError::NotFound { program: name.to_owned(), tried })
-    }
-
-    /// A path of the container as it can be looked at from here.
-    fn look(&self, path: &Path) -> PathBuf {
-        path.strip_prefix(&self.path).map_or_else(|_| path.to_owned(), |inside| self.seen.join(inside))
-    }
-}
-
-fn is_drive(style: Style, path: &str) -> bool {
-    style == Style::Windows && path.as_bytes().get(1) == Some(&b':')
-}
-
 fn command(container: &Container, image: &Image, env: &Environment) -> Result<Vec<String>, NothingToRun> {
     let words = Words {
         entrypoint: &image.runs.entrypoint,
@@ -201,24 +133,6 @@ fn environment(container: &Container, image: &Image, rootfs: &Path) -> Environme
         earlier.push(&variable.name);
     }
     env
-}
-
-fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
-    std::fs::create_dir_all(to)?;
-    for entry in std::fs::read_dir(from)? {
-        let entry = entry?;
-        let (source, target) = (entry.path(), to.join(entry.file_name()));
-        if source.is_dir() {
-            if entry.file_type()?.is_symlink() {
-                let text = format!("{} is a link to a directory, which a copy cannot keep", source.display());
-                return Err(io::Error::new(io::ErrorKind::Unsupported, text));
-            }
-            copy_tree(&source, &target)?;
-        } else {
-            std::fs::copy(&source, &target)?;
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -34,6 +34,7 @@ mod tests {
     use crate::policy::PullPolicy;
     use crate::progress::Caller;
     use crate::sample::Sample;
+    use crate::store::Files;
 
     #[test]
     fn what_was_loaded_is_found_by_its_name_without_a_registry() {
@@ -48,6 +49,7 @@ mod tests {
         let policy = Some(PullPolicy::Never);
         let wanted = Wanted { source: &source, policy, os: "linux", architecture: "amd64" };
         assert_eq!(store.ensure(&wanted, Caller::silent()).unwrap(), loaded);
-        assert!(loaded.files.join("a").is_file());
+        let Files::Dir(files) = loaded.files else { panic!("{loaded:?}") };
+        assert!(files.join("a").is_file());
     }
 }

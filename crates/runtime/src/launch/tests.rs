@@ -1,5 +1,8 @@
+use images::Files;
 use images::document::Runs;
+use images::stack::Above;
 use k8s_openapi::api::core::v1::EnvVar;
+use os::tree::{Attributes, Dir};
 
 use super::*;
 use crate::record::Kind;
@@ -22,16 +25,21 @@ impl World {
             Runs { entrypoint: vec!["bin/app".into()], cmd: vec!["--image".into()], ..Runs::default() };
         World {
             dir,
-            image: Image { files, runs },
+            image: Image { files: Files::Dir(files), runs },
             container: Container { name: "main".into(), ..Container::default() },
         }
+    }
+
+    /// The directory that is its image.
+    fn files(&self) -> PathBuf {
+        self.dir.path().join("image")
     }
 
     fn prepare(&self) -> Result<Launch, LaunchError> {
         let asked = Asked {
             kind: Kind::Regular,
             container: self.container.clone(),
-            source: images::Source::Dir(self.image.files.clone()),
+            source: images::Source::Dir(self.files()),
             limits: os::job::JobLimits::default(),
         };
         let dir = crate::layout::PodDir::at(self.dir.path().join("pod")).container("main");
@@ -65,7 +73,7 @@ fn an_images_program_runs_in_its_own_directory() {
     assert_eq!(launch.command_line, "bin/app --image");
     assert_eq!(value(&launch, MOUNT_POINT), Some(world.rootfs().to_str().unwrap()));
     let overlay = launch.overlay.unwrap();
-    assert_eq!((overlay.lower, overlay.target), (vec![world.image.files.clone()], world.rootfs()));
+    assert_eq!((overlay.lower, overlay.target), (vec![world.files()], world.rootfs()));
 }
 
 #[test]
@@ -144,5 +152,58 @@ fn a_copy_brings_the_whole_tree() {
     let rootfs = Rootfs::copied(&world.image, &world.dir.path().join("scratch")).unwrap();
     assert_eq!(std::fs::read_to_string(rootfs.path.join("bin/app")).unwrap(), "x");
     assert!(rootfs.path.join("data").is_dir() && rootfs.overlay.is_none());
-    assert_eq!(rootfs.look(&rootfs.path.join("bin/app")), rootfs.path.join("bin/app"));
+    let program = rootfs.program("bin/app", &rootfs.path, "").unwrap();
+    assert_eq!(program, rootfs.path.join("bin/app"));
+}
+
+/// The same image with a layer upon it, which brings one program, hides another and links to a third.
+fn in_layers(world: &mut World) -> [PathBuf; 2] {
+    let top = world.dir.path().join("top");
+    std::fs::create_dir_all(top.join("bin")).unwrap();
+    std::fs::write(top.join("bin/new"), "x").unwrap();
+    let bin = Dir::open(&top.join("bin")).unwrap();
+    bin.symlink("link".as_ref(), "app".as_ref(), false).unwrap();
+    bin.symlink("host".as_ref(), "/bin/sh".as_ref(), false).unwrap();
+    bin.symlink("up".as_ref(), format!("{}bin/sh", "../".repeat(20)).as_ref(), false).unwrap();
+    Dir::open(&top).unwrap().whiteout("data".as_ref()).unwrap();
+    let lower = [top, world.files()];
+    world.image.files = Files::Layers { lower: lower.to_vec(), implied: Vec::new() };
+    lower
+}
+
+#[test]
+fn programs_are_found_through_the_layers() {
+    let mut world = World::new();
+    let lower = in_layers(&mut world);
+    for name in ["bin/app", "bin/new", "bin/link", "bin/host", "bin/up"] {
+        world.container.command = Some(vec![name.into()]);
+        let launch = world.prepare().unwrap();
+        assert_eq!(launch.program, world.rootfs().join(name));
+        assert_eq!(launch.overlay.unwrap().lower, lower);
+    }
+    world.container.command = Some(vec!["bin/app".into()]);
+    world.container.working_dir = Some("bin".into());
+    assert_eq!(world.prepare().unwrap().cwd, world.rootfs().join("bin"));
+    world.container.working_dir = Some("data".into());
+    assert!(matches!(world.prepare(), Err(LaunchError::WorkingDirectory(_))), "the layer hides it");
+}
+
+#[test]
+fn what_a_layer_only_implies_looks_as_it_does_below() {
+    let mut world = World::new();
+    let [top, bottom] = in_layers(&mut world);
+    let mode = |path: &Path| Dir::open(path).unwrap().found().mode.map(|mode| mode & 0o7777);
+    let set = |path: &str, mode| {
+        let attributes = Attributes { mode: Some(mode), ..Attributes::default() };
+        Dir::open(&bottom.join(path)).unwrap().set(&attributes).unwrap();
+    };
+    std::fs::create_dir_all(bottom.join("bin/deep")).unwrap();
+    set("bin/deep", 0o1777);
+    set("bin", 0o511);
+    let above = |path: &str| Above { path: path.into(), like: bottom.join(path) };
+    let implied = vec![above("bin"), above("bin/deep")];
+    world.image.files = Files::Layers { lower: vec![top, bottom.clone()], implied };
+    let upper = world.prepare().unwrap().overlay.unwrap().upper;
+    assert_eq!((mode(&upper.join("bin")), mode(&upper.join("bin/deep"))), (Some(0o511), Some(0o1777)));
+    world.prepare().expect("once more: the directories are there");
 }
