@@ -15,6 +15,8 @@
 //! | [`document`] | the JSON of index, manifest and configuration |
 //! | [`unpack`] | layers onto a directory, and never outside it |
 //! | [`stack`] | unpacked layers, seen as one directory |
+//! | [`content`] | the store of blobs, layers and records; [`digest`], [`record`], [`names`] are what is in it |
+//! | [`fail`] | where tests can make a process die |
 //! | [`store`] | unpacked images, complete or absent |
 //! | [`progress`] | what a pull tells the one who waits for it |
 
@@ -22,11 +24,16 @@ pub mod archive;
 pub mod blobs;
 pub mod build;
 pub mod candidates;
+pub mod content;
+pub mod digest;
 pub mod document;
+pub mod fail;
 pub mod hive;
+pub mod names;
 pub mod platform;
 pub mod policy;
 pub mod progress;
+pub mod record;
 pub mod reference;
 pub mod registry;
 pub mod source;
@@ -34,11 +41,12 @@ pub mod stack;
 pub mod store;
 pub mod unpack;
 
-mod names;
 #[cfg(test)]
 mod sample;
 mod security;
 
+pub use content::{Content, DepotError};
+pub use digest::Digest;
 pub use policy::PullPolicy;
 pub use progress::{Caller, Progress};
 pub use reference::Reference;

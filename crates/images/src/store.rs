@@ -4,16 +4,17 @@
 //! whole image or a directory that the next start sweeps.
 
 mod load;
+mod names;
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use self::names::Names;
 use crate::archive::{Archive, ArchiveError};
 use crate::blobs::{Blobs, ContentError, file_name};
 use crate::document::{Configuration, Manifest, Runs};
-use crate::names::Names;
 use crate::policy::PullPolicy;
 use crate::progress::{Caller, Progress};
 use crate::reference::Reference;

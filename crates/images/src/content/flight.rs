@@ -1,0 +1,96 @@
+//! Single flight: of all who want the same blob, layer or flat image, in whichever process, one makes it.
+
+use std::fmt;
+use std::time::Duration;
+
+use os::lock::{Held, Mode};
+
+use super::{At, Content, DepotError};
+use crate::digest::Digest;
+use crate::fail;
+
+/// What can be made once.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Key {
+    /// By its digest.
+    Blob(Digest),
+    /// By its diff id.
+    Layer(Digest),
+    /// A whole image as one directory, by its configuration's digest.
+    Flat(Digest),
+}
+
+/// The right to make something, until dropped. The kernel takes it from a process that dies.
+#[derive(Debug)]
+pub struct Flight {
+    held: Option<Held>,
+}
+
+const FIRST_LOOK: Duration = Duration::from_millis(1);
+const LAST_LOOK: Duration = Duration::from_millis(25);
+
+// === impl Content ===
+
+impl Content {
+    /// Waits for whoever is at it. Afterwards what is wanted may be there: look again.
+    pub fn flight(&self, key: Key, gave_up: &dyn Fn() -> bool) -> Result<Flight, DepotError> {
+        let mut delay = FIRST_LOOK;
+        loop {
+            if let Some(flight) = self.try_flight(&key)? {
+                fail::point("flight-taken");
+                return Ok(flight);
+            }
+            if gave_up() {
+                return Err(DepotError::GaveUp(key));
+            }
+            std::thread::sleep(delay);
+            delay = LAST_LOOK.min(delay * 2);
+        }
+    }
+
+    /// `None` when somebody is at it.
+    pub fn try_flight(&self, key: &Key) -> Result<Option<Flight>, DepotError> {
+        let path = self.lock_path(&key.file_name());
+        let held = Held::try_take(&path, Mode::Exclusive).at("lock", &path)?;
+        Ok(held.map(|held| Flight { held: Some(held) }))
+    }
+
+    /// Whoever makes something must have its flight: two makers would write one file.
+    pub(super) fn must_fly(&self, key: Key) -> Result<(), DepotError> {
+        let path = self.lock_path(&key.file_name());
+        if Held::is_taken(&path).at("look at lock", &path)? { Ok(()) } else { Err(DepotError::NoFlight(key)) }
+    }
+}
+
+// === impl Flight ===
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        // A file that stays is found free by the next one.
+        self.held.take().map(Held::remove);
+    }
+}
+
+// === impl Key ===
+
+impl Key {
+    pub(super) fn file_name(&self) -> String {
+        let (kind, digest) = self.parts();
+        format!("{kind}-{}", digest.hex())
+    }
+
+    fn parts(&self) -> (&'static str, &Digest) {
+        match self {
+            Key::Blob(digest) => ("blob", digest),
+            Key::Layer(digest) => ("layer", digest),
+            Key::Flat(digest) => ("flat", digest),
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, digest) = self.parts();
+        write!(f, "{kind} {digest}")
+    }
+}
