@@ -9,8 +9,8 @@ use crate::blobs::{Blobs, ContentError, DEEPEST_INDEX, check, json};
 use crate::document::{Configuration, Descriptor, Document, Index, Manifest};
 use crate::platform::Candidate;
 use crate::progress::Caller;
-use crate::registry::Remote;
 use crate::registry::answer::PullError;
+use crate::registry::{Access, Spool};
 use crate::source::Source;
 
 /// Why it cannot be said what an image offers.
@@ -29,7 +29,7 @@ pub fn of(source: &Source, work: &Path, caller: Caller<'_>) -> Result<Vec<Candid
         Source::Dir(path) => Ok(vec![Candidate { digest: path.display().to_string(), platform: None }]),
         Source::OciArchive(path) => Ok(candidates(&Archive::open(path)?)?),
         Source::Reference(reference) => {
-            let remote = Remote::new(reference, work, caller).map_err(Box::new)?;
+            let remote = Spool::open(reference, &Access::default(), work, caller).map_err(Box::new)?;
             Ok(candidates(&remote).map_err(Box::new)?)
         }
     }

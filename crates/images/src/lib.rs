@@ -12,6 +12,8 @@
 //! | [`blobs`] | where an image's parts lie, and which of them are this host's |
 //! | [`archive`] | … in a tar file |
 //! | [`registry`] | … in a registry |
+//! | [`keyring`] | credentials for registries |
+//! | [`hosts`] | mirrors and certificates of registries |
 //! | [`document`] | the JSON of index, manifest and configuration |
 //! | [`unpack`] | layers onto a directory, and never outside it |
 //! | [`stack`] | unpacked layers, seen as one directory |
@@ -29,6 +31,8 @@ pub mod digest;
 pub mod document;
 pub mod fail;
 pub mod hive;
+pub mod hosts;
+pub mod keyring;
 pub mod names;
 pub mod platform;
 pub mod policy;
@@ -50,5 +54,6 @@ pub use digest::Digest;
 pub use policy::PullPolicy;
 pub use progress::{Caller, Progress};
 pub use reference::Reference;
+pub use registry::{Access, Remote};
 pub use source::Source;
 pub use store::{Files, Image, ImageError, Store, Wanted};

@@ -4,7 +4,7 @@
 //! settled here: tags are ASCII, digests are those that we can check, an address may be an IPv6 one.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::Ipv6Addr;
 
 /// A whole name: registry, repository, and a tag or a digest or both. Defaults are filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct ReferenceError {
     why: String,
 }
 
-const DEFAULT_TAG: &str = "latest";
+pub(crate) const DEFAULT_TAG: &str = "latest";
 /// Stands for an IPv6 address while the rest is parsed.
 const PLACEHOLDER: &str = "ipv6.invalid";
 
@@ -42,12 +42,20 @@ impl Reference {
 
     /// Whether the registry is on this host: only there is plain HTTP good enough.
     pub fn is_local(&self) -> bool {
-        let host = host(self.registry());
-        host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+        crate::hosts::is_local(self.registry())
     }
 
-    pub(crate) fn inner(&self) -> &oci_client::Reference {
-        &self.0
+    /// The name within the registry.
+    pub fn repository(&self) -> &str {
+        self.0.repository()
+    }
+
+    pub fn tag(&self) -> Option<&str> {
+        self.0.tag()
+    }
+
+    pub fn digest(&self) -> Option<&str> {
+        self.0.digest()
     }
 }
 
@@ -99,13 +107,6 @@ fn at_ipv6(text: &str) -> Result<oci_client::Reference, String> {
             oci_client::Reference::with_tag(registry, repository, tag)
         }
     })
-}
-
-fn host(registry: &str) -> &str {
-    match registry.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((address, _)) => address,
-        None => registry.split(':').next().unwrap_or_default(),
-    }
 }
 
 #[cfg(test)]

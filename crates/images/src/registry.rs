@@ -1,39 +1,50 @@
-//! Images in a registry, read without an account.
+//! Images in registries.
 //!
-//! The rest of the program is threads, so a pull brings its own small runtime along and ends it. Blobs go to
-//! files and are checked on the way; a blob that came is whole and right, or there is an error.
+//! oci-client, the kept crate for registries, gives us the grammar of names and no more: its errors lose
+//! `Retry-After`, its addresses are always `/v2/` of the registry itself (no mirrors with paths of their own, no `ns=`),
+//! it holds one credential per registry, knows no identity tokens, and a 200 in answer to a range looks like a 206. So
+//! that a pull and a push have one login, one set of retries and one kind of error, all requests are made here, with
+//! the client beneath it (reqwest).
+//!
+//! | module | what it knows |
+//! |---|---|
+//! | [`answer`] | what went wrong, and whether to ask again |
+//! | `backoff` | when to ask again |
+//! | `challenge`, `login` | what a registry wants to see, and who shows it |
+//! | `endpoint` | one address: requests, redirects, certificates |
+//! | `session` | all addresses of a registry, in their order |
+//! | `course`, `segment`, `stream` | a blob: ranges, cuts, and what is fetched ahead |
+//! | `foreign` | layers that are elsewhere |
+//! | `network` | the one thread that waits for all of this |
 
 pub mod answer;
+mod backoff;
+mod challenge;
+mod course;
+mod endpoint;
+mod foreign;
+mod login;
+mod network;
+mod segment;
+mod session;
+mod spool;
+mod stream;
 
-use std::cell::Cell;
-use std::fs::File;
-use std::future::Future;
-use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
-use std::pin::pin;
-use std::time::Duration;
+use std::sync::Arc;
 
-use futures_util::TryStreamExt;
-use futures_util::future::{self, Either};
-use oci_client::RegistryOperation;
-use oci_client::client::{Client, ClientConfig, ClientProtocol};
-use oci_client::secrets::RegistryAuth;
-use tokio::runtime::{Builder, Runtime};
-
-use crate::blobs::{Blob, Blobs, ContentError, file_name};
+use crate::blobs::{ContentError, is_digest};
 use crate::document::Descriptor;
+use crate::hosts::Hosts;
+use crate::keyring::Keyring;
 use crate::progress::{Caller, Progress};
 use crate::reference::Reference;
 use answer::PullError;
+use backoff::Tries;
+use session::{Purpose, Session};
 
-/// The waits between the tries.
-const DELAYS: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(2)];
-const LONGEST_CONNECT: Duration = Duration::from_secs(10);
-/// How long a registry may say nothing in the middle of an answer.
-const LONGEST_SILENCE: Duration = Duration::from_secs(30);
-/// How often the caller is asked whether the pull is still wanted.
-const ASK_CALLER: Duration = Duration::from_millis(100);
-const USER_AGENT: &str = concat!("porthole/", env!("CARGO_PKG_VERSION"));
+pub(crate) use spool::Spool;
+pub use stream::BlobStream;
+
 const MANIFEST_TYPES: [&str; 4] = [
     "application/vnd.oci.image.index.v1+json",
     "application/vnd.oci.image.manifest.v1+json",
@@ -41,136 +52,81 @@ const MANIFEST_TYPES: [&str; 4] = [
     "application/vnd.docker.distribution.manifest.v2+json",
 ];
 
-/// One image in a registry, while it is pulled.
-pub(crate) struct Remote<'a> {
-    reference: &'a Reference,
-    client: Client,
-    runtime: Runtime,
-    /// Where blobs are put.
-    into: &'a Path,
+/// How registries are reached. The default asks them at their own address, without an account.
+#[derive(Debug, Clone, Default)]
+pub struct Access {
+    pub keyring: Keyring,
+    pub hosts: Hosts,
+}
+
+/// One image in a registry, while it is pulled. The threads of a pull share it.
+#[derive(Debug)]
+pub struct Remote<'a> {
+    reference: Reference,
+    session: Arc<Session>,
     caller: Caller<'a>,
-    moved: Cell<u64>,
+}
+
+/// An index or a manifest that came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetched {
+    pub bytes: Vec<u8>,
+    pub digest: String,
+    pub media_type: String,
 }
 
 // === impl Remote ===
 
 impl<'a> Remote<'a> {
-    pub(crate) fn new(
-        reference: &'a Reference,
-        into: &'a Path,
-        caller: Caller<'a>,
-    ) -> Result<Remote<'a>, PullError> {
-        // Fails when another one is installed already, which is as good.
-        drop(rustls::crypto::ring::default_provider().install_default());
-        let protocol = if reference.is_local() { ClientProtocol::Http } else { ClientProtocol::Https };
-        let config = ClientConfig {
-            protocol,
-            connect_timeout: Some(LONGEST_CONNECT),
-            read_timeout: Some(LONGEST_SILENCE),
-            user_agent: USER_AGENT,
-            ..ClientConfig::default()
-        };
-        let client = Client::try_from(config).map_err(|e| PullError::Client(Box::new(e)))?;
-        let runtime = Builder::new_current_thread().enable_all().build().map_err(PullError::Runtime)?;
-        Ok(Remote { reference, client, runtime, into, caller, moved: Cell::new(0) })
+    pub fn open(reference: &Reference, access: &Access, caller: Caller<'a>) -> Result<Remote<'a>, PullError> {
+        let session = Arc::new(Session::open(reference, access, Purpose::Pull, &[])?);
+        Ok(Remote { reference: reference.clone(), session, caller })
+    }
+
+    /// What the name leads to: an index or a manifest.
+    pub fn root(&self) -> Result<Fetched, PullError> {
+        let name =
+            self.reference.digest().or_else(|| self.reference.tag()).unwrap_or(crate::reference::DEFAULT_TAG);
+        let resolves = self.reference.digest().is_none();
+        persist(self.caller, &self.reference, || self.session.document(name, resolves))
+    }
+
+    /// Another index or manifest, checked.
+    pub fn manifest(&self, wanted: &Descriptor) -> Result<Vec<u8>, PullError> {
+        if !is_digest(&wanted.digest) {
+            return Err(ContentError::Digest(wanted.digest.clone()).into());
+        }
+        let fetched = persist(self.caller, &self.reference, || self.session.document(&wanted.digest, false))?;
+        Ok(fetched.bytes)
+    }
+
+    /// The bytes of a blob in order, from this place to its end. Cuts, limits and mirrors are dealt with inside; an
+    /// error of the stream is an [`std::io::Error`] around a [`PullError`]. It begins to come at once.
+    pub fn blob(&self, wanted: &Descriptor, from: u64) -> Result<BlobStream<'a>, PullError> {
+        BlobStream::open(&self.session, self.reference.to_string(), wanted, from, self.caller)
     }
 
     /// How many bytes of blobs came.
-    pub(crate) fn moved(&self) -> u64 {
-        self.moved.get()
-    }
-
-    /// Gets the token that most registries want from anonymous clients too. Every request would do so by itself,
-    /// but passes over what goes wrong and asks the registry in vain.
-    fn introduce(&self) -> Result<(), PullError> {
-        let image = self.reference.inner();
-        self.tries(|| {
-            let answer = self.client.auth(image, &RegistryAuth::Anonymous, RegistryOperation::Pull);
-            self.wait(answer)?.map(drop).map_err(|e| PullError::of(self.reference.registry(), e))
-        })
-    }
-
-    fn get(&self, manifest: &oci_client::Reference) -> Result<Vec<u8>, PullError> {
-        let anonymous = RegistryAuth::Anonymous;
-        self.tries(|| {
-            let answer = self.client.pull_manifest_raw(manifest, &anonymous, &MANIFEST_TYPES);
-            let (bytes, _) = self.wait(answer)?.map_err(|e| PullError::of(self.reference.registry(), e))?;
-            Ok(bytes.to_vec())
-        })
-    }
-
-    /// The stream ends with an error if what came has not the digest.
-    async fn download(&self, wanted: &Descriptor, path: &Path) -> Result<u64, PullError> {
-        let registry = self.reference.registry();
-        let digest = wanted.digest.as_str();
-        let longest = wanted.size.ok_or_else(|| PullError::NoSize(digest.to_owned()))?;
-        let answer = self.client.pull_blob_stream(self.reference.inner(), digest).await;
-        let mut stream = answer.map_err(|e| PullError::of(registry, e))?.stream;
-        let unwritten = |source| PullError::Write { path: path.to_owned(), source };
-        let mut file = File::create(path).map_err(unwritten)?;
-        let mut size = 0;
-        while let Some(chunk) = stream.try_next().await.map_err(|e| PullError::cut(registry, digest, e))? {
-            size += chunk.len() as u64;
-            if size > longest {
-                return Err(PullError::TooLong { digest: digest.to_owned(), longest });
-            }
-            file.write_all(&chunk).map_err(unwritten)?;
-        }
-        Ok(size)
-    }
-
-    fn tries<T>(&self, once: impl Fn() -> Result<T, PullError>) -> Result<T, PullError> {
-        for delay in DELAYS {
-            match once() {
-                Err(error) if error.may_pass() => {
-                    let reference = self.reference.to_string();
-                    (self.caller.tell)(&Progress::Retrying { reference, why: error.line(), delay });
-                }
-                other => return other,
-            }
-            self.wait(async { tokio::time::sleep(delay).await })?;
-        }
-        once()
-    }
-
-    /// Waits for the network, as long as the caller does.
-    fn wait<F: Future>(&self, answer: F) -> Result<F::Output, PullError> {
-        let lost_patience = async {
-            while !(self.caller.gave_up)() {
-                tokio::time::sleep(ASK_CALLER).await;
-            }
-        };
-        self.runtime.block_on(async {
-            match future::select(pin!(answer), pin!(lost_patience)).await {
-                Either::Left((output, _)) => Ok(output),
-                Either::Right(_) => Err(PullError::GaveUp),
-            }
-        })
-    }
-
-    fn path(&self, digest: &str) -> Result<PathBuf, ContentError> {
-        Ok(self.into.join(file_name(digest)?))
+    pub fn moved(&self) -> u64 {
+        self.session.moved()
     }
 }
 
-impl Blobs for Remote<'_> {
-    type Error = PullError;
-
-    fn root(&self) -> Result<Vec<u8>, PullError> {
-        self.introduce()?;
-        self.get(self.reference.inner())
-    }
-
-    fn manifest(&self, wanted: &Descriptor) -> Result<Vec<u8>, PullError> {
-        file_name(&wanted.digest)?;
-        self.get(&self.reference.inner().clone_with_digest(wanted.digest.clone()))
-    }
-
-    fn blob(&self, wanted: &Descriptor) -> Result<Blob, PullError> {
-        let path = self.path(&wanted.digest)?;
-        let size = self.tries(|| self.wait(self.download(wanted, &path))?)?;
-        self.moved.set(self.moved.get() + size);
-        let file = File::open(&path).map_err(|source| PullError::Write { path, source })?;
-        Ok(Blob::checked(file.take(size)))
+/// Asks until there is an answer, a final error, or the caller has enough.
+fn persist<T, F: Future<Output = Result<T, PullError>>>(
+    caller: Caller<'_>,
+    reference: &Reference,
+    once: impl Fn() -> F,
+) -> Result<T, PullError> {
+    let mut tries = Tries::default();
+    loop {
+        let error = match network::wait(caller, once())? {
+            Ok(answer) => return Ok(answer),
+            Err(error) => error,
+        };
+        let (error, delay) = tries.after(error, 0)?;
+        let reference = reference.to_string();
+        (caller.tell)(&Progress::Retrying { reference, why: error.line(), delay });
+        network::wait(caller, async { tokio::time::sleep(delay).await })?;
     }
 }

@@ -18,8 +18,8 @@ use crate::document::{Configuration, Manifest, Runs};
 use crate::policy::PullPolicy;
 use crate::progress::{Caller, Progress};
 use crate::reference::Reference;
-use crate::registry::Remote;
 use crate::registry::answer::PullError;
+use crate::registry::{Access, Spool};
 use crate::source::Source;
 use crate::stack::Above;
 use crate::unpack::{self, Layout, UnpackError};
@@ -156,7 +156,7 @@ impl Store {
         let bad = |e| ImageError::Pull { reference: name.clone(), source: Box::new(e) };
         (caller.tell)(&Progress::Pulling { reference: name.clone() });
         let blobs = Unfinished::make(&self.dir)?;
-        let remote = Remote::new(reference, &blobs.path, caller).map_err(bad)?;
+        let remote = Spool::open(reference, &Access::default(), &blobs.path, caller).map_err(bad)?;
         let (id, image) = self.take(&remote, wanted, &name, bad)?;
         self.names.set(reference, &id).map_err(|e| self.unlisted(e))?;
         let (bytes, took) = (remote.moved(), begun.elapsed());

@@ -206,7 +206,7 @@ fn a_cut_is_tried_again() {
     let ended = bench.up("try/app:1", "");
     ended.ran("one");
     assert!(ended.said.contains("broke in the middle of sha256:"), "{}", ended.said);
-    assert!(ended.said.contains("trying again in 0.5 s"), "{}", ended.said);
+    assert!(ended.said.contains("trying again in 0."), "{}", ended.said);
     assert_eq!(bench.asked("blobs"), 4, "{:?}", bench.registry.requests());
 }
 
@@ -237,11 +237,11 @@ fn what_will_not_change_is_asked_once() {
     let bench = Bench::new();
     bench.up("try/app:none", "").refused(&["does not have it (404)", "check the name and the tag"]);
     bench.registry.fault(Fault::new(Wrong::unauthorized("Basic realm=\"x\"")).path(MANIFESTS));
-    bench.up("try/app:1", "").refused(&["wants a login (401)", "oci-archive:PATH"]);
+    bench.up("try/app:1", "").refused(&["wants a login (401)", "no credentials for it are known here"]);
     assert_eq!(bench.asked("manifests"), 2, "{:?}", bench.registry.requests());
     let (user, password, lifetime) = ("jane".into(), "secret".into(), Duration::from_secs(60));
     let closed = Bench::with(Auth::Token { user, password, lifetime });
-    closed.up("try/app:1", "").refused(&["refused it (", "it may be a private image"]);
+    closed.up("try/app:1", "").refused(&["wants a login (401)", "it may be a private image"]);
 }
 
 #[test]

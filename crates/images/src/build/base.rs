@@ -13,7 +13,7 @@ use crate::archive::Archive;
 use crate::blobs::Blobs;
 use crate::candidates::candidates;
 use crate::platform::{Candidate, Host, Isolation};
-use crate::registry::Remote;
+use crate::registry::{Access, Spool};
 use crate::source::Source;
 
 /// Where a stage's image comes from.
@@ -61,8 +61,8 @@ impl Origin {
                 read(&archive, name, scope)
             }
             Origin::Image(Source::Reference(reference)) => {
-                let remote =
-                    Remote::new(reference, scope.work, scope.request.caller).map_err(|e| bad(name, e))?;
+                let remote = Spool::open(reference, &Access::default(), scope.work, scope.request.caller)
+                    .map_err(|e| bad(name, e))?;
                 read(&remote, name, scope)
             }
             Origin::HostProcess | Origin::Scratch => Ok(self.made(scope)?),

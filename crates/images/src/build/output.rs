@@ -194,7 +194,7 @@ impl Built {
         if let Some(name) = name {
             // As buildx writes them: the tag for tools of the layout, the whole name for containerd.
             root.annotations.insert("io.containerd.image.name", name.to_string());
-            if let Some(tag) = name.inner().tag() {
+            if let Some(tag) = name.tag() {
                 root.annotations.insert("org.opencontainers.image.ref.name", tag.to_owned());
             }
         }

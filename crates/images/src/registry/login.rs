@@ -1,0 +1,307 @@
+//! The login at one address of a registry: which credential is in use, and the token it got.
+//!
+//! Nothing is sent before the registry asks for it (401). A credential that never worked makes way for the next one;
+//! one that did has a token that ran out, and gets another. Many threads use one login: only one of them renews it.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use reqwest::{Client, RequestBuilder, Url};
+use tokio::sync::Mutex;
+
+use super::answer::PullError;
+use super::challenge::{Challenge, Given, may_carry_secrets, scopes};
+use crate::keyring::Credential;
+
+#[derive(Debug)]
+pub(super) struct Login {
+    registry: String,
+    credentials: Vec<Credential>,
+    scopes: Vec<String>,
+    /// Whether the registry itself is spoken to without TLS.
+    plain: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Which credential is in use.
+    candidate: usize,
+    header: Option<HeaderValue>,
+    /// Whether the registry ever took this header.
+    worked: bool,
+    /// Grows with every change, so that who was refused with an old header does not renew the new one.
+    generation: u64,
+}
+
+/// What goes with a request.
+#[derive(Debug, Clone)]
+pub(super) struct Pass {
+    pub(super) header: Option<HeaderValue>,
+    generation: u64,
+}
+
+const CLIENT_ID: &str = "porthole";
+const FORM: &str = "application/x-www-form-urlencoded";
+/// A token is some kilobytes at most.
+const LONGEST_TOKEN: usize = 1 << 20;
+
+// === impl Login ===
+
+impl Login {
+    pub(super) fn new(
+        registry: &str,
+        credentials: Vec<Credential>,
+        scopes: Vec<String>,
+        plain: bool,
+    ) -> Login {
+        Login { registry: registry.to_owned(), credentials, scopes, plain, state: Mutex::default() }
+    }
+
+    /// How often one request may be refused before it is refused for good.
+    pub(super) fn rounds(&self) -> usize {
+        self.credentials.len().max(1) + 2
+    }
+
+    pub(super) async fn pass(&self) -> Pass {
+        let state = self.state.lock().await;
+        Pass { header: state.header.clone(), generation: state.generation }
+    }
+
+    pub(super) async fn worked(&self, pass: &Pass) {
+        let mut state = self.state.lock().await;
+        state.worked |= state.generation == pass.generation && pass.header.is_some();
+    }
+
+    /// Whether there is another credential after one that the registry knew and did not let in.
+    pub(super) async fn pass_over(&self, pass: &Pass) -> bool {
+        let mut state = self.state.lock().await;
+        if state.generation != pass.generation {
+            return true;
+        }
+        let more = state.candidate + 1 < self.credentials.len();
+        if pass.header.is_none() || state.worked || !more {
+            return false;
+        }
+        *state =
+            State { candidate: state.candidate + 1, generation: state.generation + 1, ..State::default() };
+        true
+    }
+
+    /// A new header after a 401, or the error that there is none.
+    pub(super) async fn renew(
+        &self,
+        pass: &Pass,
+        challenge: &Challenge,
+        client: &Client,
+    ) -> Result<(), PullError> {
+        let mut state = self.state.lock().await;
+        if state.generation != pass.generation {
+            return Ok(());
+        }
+        if state.header.is_some() && !state.worked {
+            state.candidate += 1;
+        }
+        while state.candidate < self.credentials.len().max(1) {
+            let credential = self.credentials.get(state.candidate);
+            if let Some(mut header) = self.answer(challenge, credential, client).await? {
+                header.set_sensitive(true);
+                let (candidate, generation) = (state.candidate, state.generation + 1);
+                *state = State { candidate, header: Some(header), worked: false, generation };
+                return Ok(());
+            }
+            state.candidate += 1;
+        }
+        Err(PullError::Unauthorized { registry: self.registry.clone(), tried: self.credentials.len() })
+    }
+
+    /// None if this credential is not taken.
+    async fn answer(
+        &self,
+        challenge: &Challenge,
+        credential: Option<&Credential>,
+        client: &Client,
+    ) -> Result<Option<HeaderValue>, PullError> {
+        let (realm, service, scope) = match (challenge, credential) {
+            (_, Some(Credential::Token(token))) => return Ok(bearer(token)),
+            (Challenge::Basic, Some(Credential::Password { user, password })) => {
+                return Ok(Some(basic(user, password)));
+            }
+            (Challenge::Basic, _) => return Ok(None),
+            (Challenge::Bearer { realm, service, scope }, _) => (realm, service, scope),
+        };
+        if !may_carry_secrets(realm, self.plain) {
+            let why = format!("its tokens are to be had at {realm}, without TLS");
+            return Err(PullError::Strange { registry: self.registry.clone(), why });
+        }
+        let scopes = scopes(&self.scopes, scope.as_deref());
+        let request = question(client, realm, service.as_deref(), &scopes, credential);
+        self.token(realm, request).await
+    }
+
+    async fn token(&self, realm: &Url, request: RequestBuilder) -> Result<Option<HeaderValue>, PullError> {
+        let giver = authority(realm);
+        let mut response = request.send().await.map_err(|e| PullError::unanswered(&giver, e))?;
+        if matches!(response.status().as_u16(), 400 | 401 | 403) {
+            return Ok(None);
+        }
+        if !response.status().is_success() {
+            return Err(PullError::refusal(&giver, response).await);
+        }
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|e| PullError::unanswered(&giver, e))? {
+            body.extend_from_slice(&chunk);
+            if body.len() > LONGEST_TOKEN {
+                break;
+            }
+        }
+        // Neither the answer nor the parser's words about it: there is a secret in it.
+        let given = serde_json::from_slice::<Given>(&body).ok().and_then(Given::token);
+        let header = given.as_deref().and_then(bearer);
+        let strange = || PullError::Strange { registry: giver, why: "it gave no token".to_owned() };
+        header.ok_or_else(strange).map(Some)
+    }
+}
+
+fn question(
+    client: &Client,
+    realm: &Url,
+    service: Option<&str>,
+    scopes: &[String],
+    credential: Option<&Credential>,
+) -> RequestBuilder {
+    let service = service.map(|service| ("service", service));
+    if let Some(Credential::Identity(secret)) = credential {
+        let mut form = Url::parse("form:/").unwrap_or_else(|_| realm.clone());
+        form.query_pairs_mut()
+            .append_pair("grant_type", "refresh_token")
+            .extend_pairs(service)
+            .append_pair("client_id", CLIENT_ID)
+            .append_pair("scope", &scopes.join(" "))
+            .append_pair("refresh_token", secret);
+        let body = form.query().unwrap_or_default().to_owned();
+        return client.post(realm.clone()).header(CONTENT_TYPE, FORM).body(body);
+    }
+    let mut address = realm.clone();
+    address.query_pairs_mut().extend_pairs(service).extend_pairs(scopes.iter().map(|scope| ("scope", scope)));
+    let request = client.get(address);
+    match credential {
+        Some(Credential::Password { user, password }) => request.header(AUTHORIZATION, basic(user, password)),
+        _ => request,
+    }
+}
+
+/// Host and port, for errors.
+pub(super) fn authority(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}
+
+fn basic(user: &str, password: &str) -> HeaderValue {
+    let text = BASE64_STANDARD.encode(format!("{user}:{password}"));
+    let mut header =
+        HeaderValue::try_from(format!("Basic {text}")).unwrap_or(HeaderValue::from_static("Basic"));
+    header.set_sensitive(true);
+    header
+}
+
+/// None for a token that no header can carry.
+fn bearer(token: &str) -> Option<HeaderValue> {
+    HeaderValue::try_from(format!("Bearer {token}")).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn password(user: &str) -> Credential {
+        Credential::Password { user: user.into(), password: "secret".into() }
+    }
+
+    fn login(credentials: Vec<Credential>) -> Login {
+        Login::new("r", credentials, vec!["repository:a:pull".into()], false)
+    }
+
+    fn client() -> Client {
+        drop(rustls::crypto::ring::default_provider().install_default());
+        Client::builder().build().unwrap()
+    }
+
+    async fn renewed(login: &Login, pass: &Pass) -> Result<Pass, PullError> {
+        login.renew(pass, &Challenge::Basic, &client()).await?;
+        Ok(login.pass().await)
+    }
+
+    #[tokio::test]
+    async fn credentials_that_never_worked_make_way_and_those_that_did_are_kept() {
+        let login = login(vec![password("a"), password("b")]);
+        let none = login.pass().await;
+        assert!(none.header.is_none());
+        let first = renewed(&login, &none).await.unwrap();
+        let second = renewed(&login, &first).await.unwrap();
+        assert_ne!(first.header, second.header);
+        // Two threads were refused with the first: the second of them only takes what the other got.
+        assert_eq!(renewed(&login, &first).await.unwrap().header, second.header);
+        login.worked(&second).await;
+        let again = renewed(&login, &second).await.unwrap();
+        assert_eq!(again.header, second.header);
+        let error = renewed(&login, &again).await.unwrap_err();
+        assert!(matches!(error, PullError::Unauthorized { tried: 2, .. }), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_credential_that_is_not_let_in_is_passed_over_once() {
+        let login = login(vec![password("a"), password("b")]);
+        assert!(!login.pass_over(&login.pass().await).await, "nobody asked for a login");
+        let first = renewed(&login, &login.pass().await).await.unwrap();
+        assert!(login.pass_over(&first).await && login.pass_over(&first).await);
+        let second = renewed(&login, &login.pass().await).await.unwrap();
+        assert_ne!(first.header, second.header);
+        assert!(!login.pass_over(&second).await, "there is no third");
+    }
+
+    #[tokio::test]
+    async fn without_credentials_a_password_cannot_be_given() {
+        let login = login(Vec::new());
+        let error = renewed(&login, &login.pass().await).await.unwrap_err();
+        assert!(matches!(error, PullError::Unauthorized { tried: 0, .. }), "{error}");
+    }
+
+    #[tokio::test]
+    async fn no_password_goes_to_a_realm_without_tls() {
+        let realm = Url::parse("http://auth.example.com/token").unwrap();
+        let challenge = Challenge::Bearer { realm, service: None, scope: None };
+        let login = login(vec![password("a")]);
+        let error = login.renew(&login.pass().await, &challenge, &client()).await.unwrap_err();
+        assert!(error.to_string().contains("without TLS"), "{error}");
+    }
+
+    #[test]
+    fn questions_for_tokens() {
+        let realm = Url::parse("https://auth.example.com/token?a=b").unwrap();
+        let scopes = ["repository:a/b:pull".to_owned(), "repository:c:pull".to_owned()];
+        let ask = |credential: Option<Credential>| {
+            question(&client(), &realm, Some("s"), &scopes, credential.as_ref()).build().unwrap()
+        };
+        let plain = ask(None);
+        let scopes_text = "scope=repository%3Aa%2Fb%3Apull&scope=repository%3Ac%3Apull";
+        assert_eq!(plain.url().query(), Some(format!("a=b&service=s&{scopes_text}").as_str()));
+        assert_eq!((plain.method().as_str(), plain.headers().get(AUTHORIZATION)), ("GET", None));
+        let named = ask(Some(password("jane")));
+        assert_eq!(named.headers()[AUTHORIZATION], "Basic amFuZTpzZWNyZXQ=");
+        let identity = ask(Some(Credential::Identity("x&y".into())));
+        let body = identity.body().and_then(reqwest::Body::as_bytes).unwrap();
+        let body = String::from_utf8_lossy(body);
+        assert_eq!((identity.method().as_str(), identity.url().query()), ("POST", Some("a=b")));
+        assert!(
+            body.starts_with("grant_type=refresh_token&service=s&client_id=porthole&scope=repository%3Aa")
+        );
+        assert!(body.ends_with("refresh_token=x%26y"), "{body}");
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let shown = format!("{:?} {:?}", login(vec![password("jane")]), basic("jane", "secret"));
+        assert!(!shown.contains("secret") && !shown.contains("amFu"), "{shown}");
+    }
+}

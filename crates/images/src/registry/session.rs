@@ -1,0 +1,212 @@
+//! All addresses of one registry, for one repository: each question goes to the first that has the answer.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
+use reqwest::{Client, Response};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use tokio::sync::Semaphore;
+
+use super::answer::PullError;
+use super::endpoint::{Ask, Endpoint};
+use super::{Access, Fetched, MANIFEST_TYPES, stream};
+use crate::blobs::{ContentError, LONGEST_DOCUMENT, check, is_digest};
+use crate::build::text_of;
+use crate::hosts::Abilities;
+use crate::reference::Reference;
+
+/// What a session is for, as registries name it in scopes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Pull,
+    Push,
+}
+
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(super) repository: String,
+    endpoints: Vec<Endpoint>,
+    /// For what is not in the registry: without any login.
+    pub(super) stranger: Client,
+    moved: AtomicU64,
+    /// Segments of blobs that may be fetched ahead.
+    pub(super) ahead: Arc<Semaphore>,
+}
+
+#[derive(Deserialize)]
+struct Typed {
+    #[serde(rename = "mediaType")]
+    media_type: Option<String>,
+}
+
+// === impl Session ===
+
+impl Session {
+    pub(crate) fn open(
+        reference: &Reference,
+        access: &Access,
+        purpose: Purpose,
+        more_scopes: &[String],
+    ) -> Result<Session, PullError> {
+        let (registry, repository) = (reference.registry(), reference.repository());
+        let actions = if purpose == Purpose::Push { "pull,push" } else { "pull" };
+        let mut scopes = vec![format!("repository:{repository}:{actions}")];
+        scopes.extend_from_slice(more_scopes);
+        let mut endpoints = Vec::new();
+        for host in access.hosts.of(registry)? {
+            let asked =
+                if host.stands_in { super::login::authority(&host.base) } else { registry.to_owned() };
+            let credentials = access.keyring.candidates(&asked, repository)?;
+            endpoints.push(Endpoint::new(&host, registry, credentials, scopes.clone())?);
+        }
+        Ok(Session {
+            repository: repository.to_owned(),
+            endpoints,
+            stranger: super::foreign::client()?,
+            moved: AtomicU64::new(0),
+            ahead: Arc::new(Semaphore::new(stream::SEGMENTS_AHEAD)),
+        })
+    }
+
+    /// How many bytes of blobs came.
+    pub(super) fn moved(&self) -> u64 {
+        self.moved.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn count(&self, bytes: usize) {
+        self.moved.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Those that are good for it; the ones that could not be reached come last.
+    fn order(&self, good: impl Fn(&Abilities) -> bool) -> impl Iterator<Item = &Endpoint> {
+        let good: Vec<_> = self.endpoints.iter().filter(|endpoint| good(&endpoint.abilities)).collect();
+        let (down, up): (Vec<_>, Vec<_>) = good.into_iter().partition(|endpoint| endpoint.is_down());
+        up.into_iter().chain(down)
+    }
+
+    /// The first answer of success. If there is none the error is that of the registry itself, which is the one the
+    /// user named.
+    pub(super) async fn first<'s, T, F>(
+        &'s self,
+        good: impl Fn(&Abilities) -> bool,
+        ask: impl Fn(&'s Endpoint) -> F,
+    ) -> Result<T, PullError>
+    where
+        F: Future<Output = Result<T, PullError>>,
+    {
+        let itself = self.endpoints.last().map(|endpoint| &endpoint.name);
+        let mut failed = None;
+        for endpoint in self.order(good) {
+            match ask(endpoint).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) if failed.is_none() || Some(&endpoint.name) == itself => failed = Some(error),
+                Err(_) => {}
+            }
+        }
+        let nobody = || PullError::Strange {
+            registry: itself.cloned().unwrap_or_default(),
+            why: "hosts.toml names no host that is good for this".to_owned(),
+        };
+        Err(failed.unwrap_or_else(nobody))
+    }
+
+    /// The one that takes pushes.
+    #[expect(dead_code, reason = "push follows")]
+    pub(crate) fn push_endpoint(&self) -> Option<&Endpoint> {
+        self.order(|abilities| abilities.push).next()
+    }
+
+    /// An index or a manifest, by tag or by digest.
+    pub(super) async fn document(&self, name: &str, resolves: bool) -> Result<Fetched, PullError> {
+        let path = format!("{}/manifests/{name}", self.repository);
+        let ask = &Ask::get(path).with(ACCEPT, &MANIFEST_TYPES.join(", "));
+        let good = |abilities: &Abilities| if resolves { abilities.resolve } else { abilities.pull };
+        self.first(good, |endpoint| async move {
+            let response = endpoint.send(ask).await?;
+            let (headers, bytes) = read(&endpoint.name, name, response).await?;
+            fetched(name, &headers, bytes)
+        })
+        .await
+    }
+}
+
+async fn read(registry: &str, name: &str, mut response: Response) -> Result<(HeaderMap, Vec<u8>), PullError> {
+    let too_large = |size| ContentError::TooLarge { name: name.to_owned(), size };
+    if let Some(size) = response.content_length().filter(|size| *size > LONGEST_DOCUMENT) {
+        return Err(too_large(size).into());
+    }
+    let headers = response.headers().clone();
+    let mut bytes = Vec::new();
+    loop {
+        let chunk = response.chunk().await.map_err(|e| PullError::Cut {
+            registry: registry.to_owned(),
+            digest: name.to_owned(),
+            source: Box::new(e.without_url()),
+        })?;
+        let Some(chunk) = chunk else { return Ok((headers, bytes)) };
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() as u64 > LONGEST_DOCUMENT {
+            return Err(too_large(bytes.len() as u64).into());
+        }
+    }
+}
+
+/// What was asked for by a digest has it; what was asked for by a tag has the one that the registry says.
+fn fetched(name: &str, headers: &HeaderMap, bytes: Vec<u8>) -> Result<Fetched, PullError> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let promised = if is_digest(name) { Some(name) } else { text("Docker-Content-Digest") };
+    let hash = Sha256::digest(&bytes);
+    if let Some(promised) = promised.filter(|digest| is_digest(digest)) {
+        check(promised, &hash)?;
+    }
+    let said = text(CONTENT_TYPE.as_str()).and_then(|value| value.split(';').next()).map(str::trim);
+    let media_type = match said.filter(|said| MANIFEST_TYPES.contains(said)) {
+        Some(known) => known.to_owned(),
+        None => {
+            let typed = serde_json::from_slice::<Typed>(&bytes).ok().and_then(|typed| typed.media_type);
+            typed.or_else(|| said.map(str::to_owned)).unwrap_or_default()
+        }
+    };
+    Ok(Fetched { digest: text_of(&hash), media_type, bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+
+    fn answer(name: &str, headers: &[(&'static str, &str)], body: &str) -> Result<Fetched, PullError> {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.insert(*name, value.parse().unwrap());
+        }
+        fetched(name, &map, body.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn a_document_is_what_was_asked_for_or_promised() {
+        let digest = text_of(&Sha256::digest("{}"));
+        let other = text_of(&Sha256::digest("other"));
+        assert_eq!(answer("1", &[], "{}").unwrap().digest, digest);
+        assert_eq!(answer(&digest, &[("docker-content-digest", &other)], "{}").unwrap().digest, digest);
+        let damaged = |found| matches!(found, Err(PullError::Content(ContentError::Damaged { .. })));
+        assert!(damaged(answer(&other, &[], "{}")));
+        assert!(damaged(answer("1", &[("docker-content-digest", &other)], "{}")));
+        assert!(answer("1", &[("docker-content-digest", "sha512:00")], "{}").is_ok());
+    }
+
+    #[test]
+    fn the_media_type_is_the_heads_or_the_bodys() {
+        let body = format!(r#"{{"mediaType":"{INDEX}"}}"#);
+        let kind = |headers, body| answer("1", headers, body).unwrap().media_type;
+        let said: &[(&str, &str)] =
+            &[("content-type", "application/vnd.oci.image.index.v1+json; charset=utf-8")];
+        assert_eq!(kind(said, "{}"), INDEX);
+        assert_eq!(kind(&[("content-type", "application/octet-stream")], &body), INDEX);
+        assert_eq!(kind(&[], &body), INDEX);
+        assert_eq!(kind(&[("content-type", "text/plain")], "{}"), "text/plain");
+    }
+}
