@@ -13,6 +13,7 @@
 //! | `trash` | things go at once, and are deleted later |
 //! | `cache` | small files, read once |
 //! | [`crate::record`], [`crate::names`] | which images there are, and what they are called |
+//! | [`crate::lease`], [`crate::collect`] | what must stay, what may go |
 
 mod blob;
 mod cache;
@@ -24,7 +25,7 @@ mod trash;
 mod unpacked;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,6 +38,7 @@ pub use unpacked::{Note, Unfinished, Unpacked};
 pub(crate) use cache::Cache;
 pub(crate) use error::{At, if_there};
 pub(crate) use trash::INDEX_LOCK;
+pub(crate) use unpacked::Kind;
 
 use crate::digest::Digest;
 use crate::names::Names;
@@ -59,8 +61,8 @@ struct Inner {
     notes: Cache<NoteFile>,
 }
 
-const BLOBS: &str = "blobs/sha256";
-const INGEST: &str = "ingest";
+pub(crate) const BLOBS: &str = "blobs/sha256";
+pub(crate) const INGEST: &str = "ingest";
 const LAYERS: &str = "layers";
 const FLAT: &str = "flat";
 const LOCKS: &str = "locks";

@@ -18,6 +18,7 @@
 //! | [`unpack`] | layers onto a directory, and never outside it |
 //! | [`stack`] | unpacked layers, seen as one directory |
 //! | [`content`] | the store of blobs, layers and records; [`digest`], [`record`], [`names`] are what is in it |
+//! | [`lease`], [`collect`] | what of it must stay, and what may go |
 //! | [`fail`] | where tests can make a process die |
 //! | [`store`] | unpacked images, complete or absent |
 //! | [`progress`] | what a pull tells the one who waits for it |
@@ -26,6 +27,7 @@ pub mod archive;
 pub mod blobs;
 pub mod build;
 pub mod candidates;
+pub mod collect;
 pub mod content;
 pub mod digest;
 pub mod document;
@@ -33,6 +35,7 @@ pub mod fail;
 pub mod hive;
 pub mod hosts;
 pub mod keyring;
+pub mod lease;
 pub mod names;
 pub mod platform;
 pub mod policy;

@@ -79,6 +79,10 @@ impl Key {
         format!("{kind}-{}", digest.hex())
     }
 
+    pub fn digest(&self) -> &Digest {
+        self.parts().1
+    }
+
     fn parts(&self) -> (&'static str, &Digest) {
         match self {
             Key::Blob(digest) => ("blob", digest),

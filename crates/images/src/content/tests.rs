@@ -4,12 +4,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
+use crate::record::{Layer, Record};
 
 mod ingest;
 mod layers;
 
 pub(crate) struct World {
-    pub(crate) dir: tempfile::TempDir,
+    _dir: tempfile::TempDir,
     pub(crate) content: Content,
 }
 
@@ -19,7 +20,7 @@ impl World {
     pub(crate) fn new() -> World {
         let dir = tempfile::tempdir().unwrap();
         let content = Content::open(&dir.path().join("images")).unwrap();
-        World { dir, content }
+        World { _dir: dir, content }
     }
 
     /// As it is found after the machine was off for a moment.
@@ -33,6 +34,51 @@ impl World {
 
     pub(crate) fn flight(&self, key: Key) -> Flight {
         self.content.flight(key, &|| false).unwrap()
+    }
+
+    /// An old image of one layer, unpacked.
+    pub(crate) fn image(&self, name: &str) -> Arc<Record> {
+        self.image_with(name, &[name])
+    }
+
+    /// One without layers.
+    pub(crate) fn bare_image(&self, name: &str) -> Arc<Record> {
+        self.image_with(name, &[])
+    }
+
+    pub(crate) fn image_with(&self, name: &str, layers: &[&str]) -> Arc<Record> {
+        let content = &self.content;
+        let layers = layers.iter().map(|layer| self.layer(layer)).collect();
+        let (config, manifest) = (format!("config {name}"), format!("manifest {name}"));
+        let record = Record {
+            id: content.put(config.as_bytes()).unwrap(),
+            config_size: config.len() as u64,
+            manifest: content.put(manifest.as_bytes()).unwrap(),
+            manifest_size: manifest.len() as u64,
+            media_type: None,
+            layers,
+            platform: crate::document::Platform::new("linux", "amd64"),
+            runs: crate::document::Runs::default(),
+            labels: std::collections::BTreeMap::new(),
+            created: None,
+            pulled: 1_000_000_000,
+            form: crate::record::Form::Layers,
+        };
+        content.put_record(&record).unwrap();
+        content.record(&record.id).unwrap().unwrap()
+    }
+
+    fn layer(&self, name: &str) -> Layer {
+        let (blob, diff_id) = (format!("packed {name}"), Digest::of(format!("layer {name}").as_bytes()));
+        let digest = self.content.put(blob.as_bytes()).unwrap();
+        if self.content.layer(&diff_id).unwrap().is_none() {
+            let _flight = self.flight(Key::Layer(diff_id.clone()));
+            let unfinished = self.content.new_layer(&diff_id).unwrap();
+            std::fs::write(unfinished.files().join("name"), name).unwrap();
+            let size = name.len() as u64;
+            unfinished.commit(Note { size, entries: 1, ..Note::default() }).unwrap();
+        }
+        Layer { digest, diff_id, size: blob.len() as u64, media_type: None, urls: Vec::new() }
     }
 
     pub(crate) fn files(&self, room: &str) -> Vec<String> {

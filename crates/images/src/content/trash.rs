@@ -59,6 +59,7 @@ impl Content {
         }
         self.sweep_temporary()?;
         self.sweep_locks()?;
+        self.sweep_leases()?;
         self.empty_trash()
     }
 

@@ -101,6 +101,11 @@ impl Content {
         }
     }
 
+    /// What is known about it, trusted or not.
+    pub(crate) fn note(&self, kind: Kind, digest: &Digest) -> Result<Option<Arc<Note>>, DepotError> {
+        Ok(self.note_file(kind, &self.place(kind, digest))?.map(|file| file.note.clone()))
+    }
+
     fn unfinished(&self, kind: Kind, digest: &Digest) -> Result<Unfinished, DepotError> {
         self.must_fly(kind.key(digest))?;
         let path = self.room(kind.room()).join(format!("{UNFINISHED}{}", digest.hex()));

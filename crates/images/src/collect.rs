@@ -1,0 +1,126 @@
+//! What may go: images that nobody uses when room is needed, and what belongs to no image at all.
+//!
+//! A collection decides and renames into the trash while it has the lock of collections alone, which takes
+//! milliseconds; who takes a lease or a pin waits for that moment. The deleting comes afterwards.
+
+mod policy;
+mod remove;
+mod survey;
+mod usage;
+
+#[cfg(test)]
+mod tests;
+
+use std::time::{Duration, SystemTime};
+
+pub use os::file::Disk;
+pub use policy::{Candidate, Choice, Thresholds, choose};
+pub use remove::Removed;
+pub use usage::Usage;
+
+pub(crate) use survey::Survey;
+
+use crate::content::{At, Content, DepotError, Key};
+use crate::digest::Digest;
+use crate::fail;
+
+/// What a collection did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Collected {
+    /// The images that went.
+    pub images: Vec<Digest>,
+    /// What was freed, also by removing what belonged to no image.
+    pub bytes: u64,
+    /// What would have to be freed besides, and is in use or too young.
+    pub missing: u64,
+}
+
+/// A download that nobody went on with for so long is given up.
+const STALE: Duration = Duration::from_secs(3600);
+
+// === impl Content ===
+
+impl Content {
+    /// Removes what nobody uses, as the thresholds say. What belongs to no image, lease or pull goes in any case.
+    pub fn collect(&self, thresholds: &Thresholds, disk: Disk) -> Result<Collected, DepotError> {
+        let now = SystemTime::now();
+        let pressed = thresholds.needed(disk) > 0;
+        let moment = self.collection()?;
+        let mut survey = Survey::of(self)?;
+        let mut done = Collected { bytes: self.discard_orphans(&survey)?, ..Collected::default() };
+        done.bytes += self.give_up_downloads(&survey, if pressed { Duration::ZERO } else { STALE }, now)?;
+        let disk = Disk { available: disk.available.saturating_add(done.bytes), ..disk };
+        let choice = choose(&survey.candidates(self, now)?, thresholds, disk);
+        done.images = choice.remove.iter().map(|index| survey.records[*index].id.clone()).collect();
+        for id in &done.images {
+            done.bytes += self.remove_image(&mut survey, id)?;
+        }
+        fail::point("trash-filled");
+        drop(moment);
+        self.empty_trash()?;
+        Ok(Collected { missing: choice.missing, ..done })
+    }
+
+    /// Removes what belongs to no image, lease or pull: what a killed pull or removal left. Says how much.
+    pub fn sweep(&self) -> Result<u64, DepotError> {
+        let moment = self.collection()?;
+        let survey = Survey::of(self)?;
+        let mut freed = self.discard_orphans(&survey)?;
+        freed += self.give_up_downloads(&survey, Duration::ZERO, SystemTime::now())?;
+        drop(moment);
+        self.empty_trash()?;
+        Ok(freed)
+    }
+
+    fn discard_orphans(&self, survey: &Survey) -> Result<u64, DepotError> {
+        let wanted = survey.wanted();
+        let mut freed = 0;
+        for part in survey.parts.iter().filter(|part| !survey.keeps(&part.key, &wanted)) {
+            // Whoever makes one again right now has its flight, and has it in use the moment after.
+            let Some(_flight) = self.try_flight(&part.key)? else { continue };
+            self.discard_part(&part.key)?;
+            freed += part.size;
+        }
+        self.forget_uses(survey)?;
+        Ok(freed)
+    }
+
+    pub(crate) fn discard_part(&self, key: &Key) -> Result<(), DepotError> {
+        self.discard(&self.path_of(key))?;
+        fail::point("part-discarded");
+        Ok(())
+    }
+
+    /// Notes of use whose images are gone.
+    fn forget_uses(&self, survey: &Survey) -> Result<(), DepotError> {
+        for id in self.names_in(crate::content::USED)? {
+            if !survey.records.iter().any(|record| record.id == id) && !survey.held.contains(&id) {
+                let path = self.used_path(&id);
+                os::file::remove(&path).at("remove", &path)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn give_up_downloads(
+        &self,
+        survey: &Survey,
+        stale: Duration,
+        now: SystemTime,
+    ) -> Result<u64, DepotError> {
+        let mut freed = 0;
+        for digest in self.names_in(crate::content::INGEST)? {
+            let path = self.ingest_path(&digest);
+            let Ok(found) = std::fs::metadata(&path) else { continue };
+            let age = found.modified().ok().and_then(|modified| now.duration_since(modified).ok());
+            if survey.held.contains(&digest) || age.unwrap_or_default() < stale {
+                continue;
+            }
+            if let Some(_flight) = self.try_flight(&Key::Blob(digest))? {
+                os::file::remove(&path).at("remove", &path)?;
+                freed += found.len();
+            }
+        }
+        Ok(freed)
+    }
+}

@@ -1,0 +1,178 @@
+use super::*;
+use crate::content::tests::World;
+use crate::names::Named;
+use crate::record::Record;
+use crate::reference::Reference;
+
+const EMPTY_DISK: Disk = Disk { total: 1 << 40, available: 1 << 40 };
+const FULL_DISK: Disk = Disk { total: 1 << 40, available: 0 };
+
+fn name(world: &World, text: &str, id: &Digest) {
+    let target = world.content.put(format!("index of {id}").as_bytes()).unwrap();
+    world.content.names().set(&Reference::parse(text).unwrap(), &Named { id: id.clone(), target }).unwrap();
+}
+
+fn rooms(world: &World) -> Vec<String> {
+    let rooms = ["blobs/sha256", "layers", "flat", "records", "used", "trash", "ingest", "leases", "pins"];
+    rooms.into_iter().flat_map(|room| world.files(room)).chain(world.flights()).collect()
+}
+
+// proves: RT-09 pure
+#[test]
+fn a_removed_image_leaves_nothing_and_gives_back_what_it_took() {
+    let world = World::new();
+    let record = world.image("one");
+    name(&world, "app:1", &record.id);
+    let before = world.content.usage().unwrap();
+    assert!(before.blobs > 0 && before.unpacked > 0 && before.inodes > 0, "{before:?}");
+    let removed = world.content.remove("app:1", false).unwrap();
+    assert_eq!((removed.image.as_ref(), removed.bytes), (Some(&record.id), before.bytes));
+    assert_eq!(removed.untagged, [Reference::parse("app:1").unwrap().to_string()]);
+    assert_eq!(world.content.usage().unwrap(), Usage::default());
+    assert!(rooms(&world).is_empty(), "{:?}", rooms(&world));
+}
+
+#[test]
+fn a_name_goes_before_the_image_and_an_id_takes_both() {
+    let world = World::new();
+    let record = world.image("one");
+    name(&world, "app:1", &record.id);
+    name(&world, "app:2", &record.id);
+    let removed = world.content.remove("app:1", false).unwrap();
+    assert_eq!((removed.image, removed.bytes, removed.untagged.len()), (None, 0, 1));
+    name(&world, "app:3", &record.id);
+    let error = world.content.remove(record.id.short(), false).unwrap_err();
+    assert!(matches!(&error, DepotError::SeveralNames { names, .. } if names.len() == 2), "{error}");
+    let removed = world.content.remove(record.id.as_str(), true).unwrap();
+    assert_eq!((removed.image, removed.untagged.len()), (Some(record.id.clone()), 2));
+}
+
+#[test]
+fn what_a_container_uses_is_not_removed_and_the_container_is_named() {
+    let world = World::new();
+    let record = world.image("one");
+    name(&world, "app:1", &record.id);
+    world.content.pin("default/web", &record.id).unwrap();
+    for force in [false, true] {
+        let error = world.content.remove("app:1", force).unwrap_err();
+        assert!(error.to_string().contains("default/web"), "{error}");
+    }
+    world.content.unpin("default/web").unwrap();
+    let lease = world.content.hold(std::slice::from_ref(&record.id)).unwrap();
+    assert!(matches!(world.content.remove("app:1", true), Err(DepotError::InUse { .. })));
+    drop(lease);
+    world.content.remove("app:1", false).unwrap();
+}
+
+#[test]
+fn an_image_that_is_not_here_or_not_clear_is_said() {
+    let world = World::new();
+    assert!(
+        matches!(world.content.remove("app:9", false), Err(DepotError::NoImage(text)) if text == "app:9")
+    );
+    let ids: Vec<Digest> = (0..40).map(|n| world.bare_image(&n.to_string()).id.clone()).collect();
+    let first = |id: &Digest| id.hex()[..1].to_owned();
+    let twice =
+        ids.iter().find(|id| ids.iter().filter(|other| first(other) == first(id)).count() > 1).unwrap();
+    assert!(matches!(world.content.remove(&first(twice), false), Err(DepotError::NoImage(_))), "too short");
+    world.content.remove(&twice.hex()[..20], false).unwrap();
+}
+
+#[test]
+fn what_two_images_share_goes_with_the_second() {
+    let world = World::new();
+    let [one, two] = ["one", "two"].map(|own| world.image_with(own, &["shared", own]));
+    let shared = Digest::of(b"layer shared");
+    world.content.remove(one.id.as_str(), false).unwrap();
+    assert!(world.content.layer(&shared).unwrap().is_some());
+    world.content.remove(two.id.as_str(), false).unwrap();
+    assert!(rooms(&world).is_empty(), "{:?}", rooms(&world));
+}
+
+#[test]
+fn a_part_that_a_pull_under_way_needs_stays() {
+    let world = World::new();
+    let record = world.image_with("one", &["shared"]);
+    let lease = world.content.hold(&[Digest::of(b"layer shared")]).unwrap();
+    world.content.remove(record.id.as_str(), false).unwrap();
+    assert!(world.content.layer(&Digest::of(b"layer shared")).unwrap().is_some());
+    world.content.collect(&Thresholds::default(), FULL_DISK).unwrap();
+    assert!(world.content.layer(&Digest::of(b"layer shared")).unwrap().is_some());
+    drop(lease);
+    assert!(world.content.sweep().unwrap() > 0);
+    assert!(rooms(&world).is_empty(), "{:?}", rooms(&world));
+}
+
+// proves: RT-09 pure
+#[test]
+fn a_full_disk_costs_the_images_that_nobody_uses_and_no_other() {
+    let world = World::new();
+    let [pinned, old, young] = ["pinned", "old", "young"].map(|name| world.image(name));
+    world.content.put_record(&Record { pulled: now(), ..(*young).clone() }).unwrap();
+    world.content.pin("pod", &pinned.id).unwrap();
+    let nothing = world.content.collect(&Thresholds::default(), EMPTY_DISK).unwrap();
+    assert_eq!(nothing, Collected::default());
+    let took = world.content.usage().unwrap();
+    let done = world.content.collect(&Thresholds::default(), FULL_DISK).unwrap();
+    assert_eq!(done.images, std::slice::from_ref(&old.id));
+    assert_eq!(done.bytes, took.bytes - world.content.usage().unwrap().bytes);
+    assert_eq!(done.missing, (1u64 << 40) / 5 - done.bytes);
+    let left: Vec<Digest> = world.content.records().unwrap().iter().map(|record| record.id.clone()).collect();
+    assert!(left.contains(&pinned.id) && left.contains(&young.id) && left.len() == 2);
+}
+
+#[test]
+fn an_image_that_is_used_again_is_young_again() {
+    let world = World::new();
+    let [one, two] = ["one", "two"].map(|name| world.image(name));
+    let hour = Duration::from_secs(3600);
+    world.content.used_at(&one.id, SystemTime::now() - hour * 3).unwrap();
+    world.content.used_at(&two.id, SystemTime::now() - hour * 2).unwrap();
+    let thresholds = Thresholds { max_age: Some(hour), ..Thresholds::default() };
+    world.content.used(&one.id).unwrap();
+    assert_eq!(world.content.collect(&thresholds, EMPTY_DISK).unwrap().images, std::slice::from_ref(&two.id));
+}
+
+#[test]
+fn downloads_that_nobody_goes_on_with_are_given_up() {
+    let world = World::new();
+    let [fresh, held, stale] = [b"fresh", b"heldd", b"stale"].map(|text| Digest::of(text));
+    let old = SystemTime::now() - STALE * 2;
+    for digest in [&fresh, &held, &stale] {
+        std::fs::write(world.content.ingest_path(digest), "part").unwrap();
+    }
+    for digest in [&held, &stale] {
+        let path = world.content.ingest_path(digest);
+        std::fs::File::options().write(true).open(path).unwrap().set_modified(old).unwrap();
+    }
+    let lease = world.content.hold(std::slice::from_ref(&held)).unwrap();
+    assert_eq!(world.content.usage().unwrap().partial, 12);
+    assert_eq!(world.content.collect(&Thresholds::default(), EMPTY_DISK).unwrap().bytes, 4);
+    assert_eq!(world.files("ingest").len(), 2);
+    assert_eq!(world.content.collect(&Thresholds::default(), FULL_DISK).unwrap().bytes, 4, "room is needed");
+    assert_eq!(world.files("ingest"), [held.hex()]);
+    drop(lease);
+    world.content.sweep().unwrap();
+    assert!(world.files("ingest").is_empty());
+}
+
+#[test]
+fn a_lease_waits_for_a_collection_that_decides() {
+    let world = World::new();
+    let moment = world.content.collection().unwrap();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| {
+            let lease = world.content.hold(&[]).unwrap();
+            assert!(done.load(std::sync::atomic::Ordering::SeqCst), "it did not wait");
+            drop(lease);
+        });
+        done.store(true, std::sync::atomic::Ordering::SeqCst);
+        drop(moment);
+        waiter.join().unwrap();
+    });
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs()
+}
