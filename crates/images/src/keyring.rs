@@ -1,16 +1,40 @@
-//! Credentials for registries: those of docker's `config.json` and of Kubernetes' pull secrets.
+//! Credentials for registries: those of docker's `config.json`, of the programs it names, and of Kubernetes' pull
+//! secrets.
 //!
-//! What is secret here stays out of every error, log and debug output.
+//! What is secret here stays out of every error, log and debug output. A pull secret is a tenant's word: it never makes
+//! this host run a program.
 
+mod config;
+mod helper;
+mod matching;
+
+use std::collections::BTreeMap;
 use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// All credentials that a pull may use.
+use matching::{Key, Target};
+
+/// All credentials that a pull may use, in the order in which they were added.
 #[derive(Debug, Clone, Default)]
-pub struct Keyring {}
+pub struct Keyring {
+    rings: Vec<Arc<Ring>>,
+}
+
+/// The credentials of one file or of all pull secrets.
+#[derive(Debug, Default)]
+struct Ring {
+    /// The more special first.
+    entries: Vec<(Key, Credential)>,
+    /// Programs that know the credentials of one registry.
+    helpers: BTreeMap<String, String>,
+    /// The program that knows all others.
+    store: Option<String>,
+}
 
 /// One way to log in.
 #[derive(Clone, PartialEq, Eq)]
-#[expect(dead_code, reason = "push follows")]
 pub(crate) enum Credential {
     Password {
         user: String,
@@ -22,20 +46,97 @@ pub(crate) enum Credential {
     Token(String),
 }
 
+/// Why credentials cannot be used. None of these says what they are.
 #[derive(Debug, thiserror::Error)]
-pub enum KeyringError {}
+pub enum KeyringError {
+    #[error("read {path}")]
+    Read { path: PathBuf, source: io::Error },
+    #[error("{origin} is not the JSON of docker's credentials: line {line}, column {column}")]
+    Json { origin: String, line: usize, column: usize },
+    #[error("the entry {key:?} of {origin}: {why}")]
+    Entry { origin: String, key: String, why: &'static str },
+    #[error(
+        "a secret of type {0:?} holds no credentials: wanted kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg"
+    )]
+    SecretType(String),
+    #[error("{name:?} cannot be the name of a credential helper: wanted letters, digits, '.', '_' and '-'")]
+    HelperName { name: String },
+    #[error("docker-credential-{name}, which docker's configuration names for {server}")]
+    HelperStart { name: String, server: String, source: io::Error },
+    #[error("docker-credential-{name} gave no credentials for {server}: {why}")]
+    Helper { name: String, server: String, why: String },
+}
 
 // === impl Keyring ===
 
 impl Keyring {
+    /// The credentials of whoever runs this program: `config.json` in `$DOCKER_CONFIG` or `~/.docker`, if it is there.
+    pub fn of_user() -> Result<Keyring, KeyringError> {
+        let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let home = || set("HOME").or_else(|| set("USERPROFILE")).map(|home| home.join(".docker"));
+        match set("DOCKER_CONFIG").or_else(home).map(|dir| dir.join("config.json")) {
+            Some(path) if path.exists() => Keyring::default().with_docker_config(&path),
+            _ => Ok(Keyring::default()),
+        }
+    }
+
+    /// Adds docker's `config.json`, with the programs it names.
+    pub fn with_docker_config(mut self, path: &Path) -> Result<Keyring, KeyringError> {
+        let read = |source| KeyringError::Read { path: path.to_owned(), source };
+        let bytes = std::fs::read(path).map_err(read)?;
+        self.rings.push(Arc::new(config::docker(&bytes, &path.display().to_string())?));
+        Ok(self)
+    }
+
+    /// Adds pull secrets, which are tried in their order: each its name for errors, its type and the one value in it.
+    pub fn with_pull_secrets<'s>(
+        mut self,
+        secrets: impl IntoIterator<Item = (&'s str, &'s str, &'s [u8])>,
+    ) -> Result<Keyring, KeyringError> {
+        let mut all = Ring::default();
+        for (name, kind, bytes) in secrets {
+            all.entries.extend(config::pull_secret(kind, bytes, name)?);
+        }
+        matching::sort(&mut all.entries);
+        self.rings.push(Arc::new(all));
+        Ok(self)
+    }
+
+    /// Adds a password for one registry.
+    #[must_use]
+    pub fn with_password(mut self, registry: &str, user: &str, password: &str) -> Keyring {
+        let credential = Credential::Password { user: user.to_owned(), password: password.to_owned() };
+        let entries = Key::parse(registry).map(|key| (key, credential)).into_iter().collect();
+        self.rings.push(Arc::new(Ring { entries, ..Ring::default() }));
+        self
+    }
+
     /// The credentials for a repository, in the order in which they are to be tried.
-    #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "sources follow")]
     pub(crate) fn candidates(
         &self,
-        _registry: &str,
-        _repository: &str,
+        registry: &str,
+        repository: &str,
+        gave_up: &dyn Fn() -> bool,
     ) -> Result<Vec<Credential>, KeyringError> {
-        Ok(Vec::new())
+        let Some(target) = Target::parse(registry, repository) else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for ring in &self.rings {
+            if let Some(name) = ring.helper(&target) {
+                found.extend(helper::get(name, &target.server(), gave_up)?);
+            }
+            let fitting = ring.entries.iter().filter(|(key, _)| key.fits(&target));
+            found.extend(fitting.map(|(_, credential)| credential.clone()));
+        }
+        Ok(found)
+    }
+}
+
+// === impl Ring ===
+
+impl Ring {
+    fn helper(&self, target: &Target) -> Option<&str> {
+        let named = self.helpers.iter().find(|(registry, _)| target.is_registry(registry));
+        named.map(|(_, name)| name).or(self.store.as_ref()).map(String::as_str)
     }
 }
 
@@ -50,3 +151,6 @@ impl fmt::Debug for Credential {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

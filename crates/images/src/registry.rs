@@ -33,6 +33,7 @@ mod stream;
 use std::sync::Arc;
 
 use crate::blobs::{ContentError, is_digest};
+use crate::digest::Digest;
 use crate::document::Descriptor;
 use crate::hosts::Hosts;
 use crate::keyring::Keyring;
@@ -71,7 +72,7 @@ pub struct Remote<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetched {
     pub bytes: Vec<u8>,
-    pub digest: String,
+    pub digest: Digest,
     pub media_type: String,
 }
 
@@ -79,7 +80,7 @@ pub struct Fetched {
 
 impl<'a> Remote<'a> {
     pub fn open(reference: &Reference, access: &Access, caller: Caller<'a>) -> Result<Remote<'a>, PullError> {
-        let session = Arc::new(Session::open(reference, access, Purpose::Pull, &[])?);
+        let session = Arc::new(Session::open(reference, access, Purpose::Pull, &[], caller)?);
         Ok(Remote { reference: reference.clone(), session, caller })
     }
 

@@ -1,12 +1,13 @@
 //! One address of a registry: sends requests there, with the login and the headers that belong to it and to no other.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::redirect::Policy;
-use reqwest::{Certificate, Client, Method, Response, StatusCode, Url};
+use reqwest::{Certificate, Client, Identity, Method, Response, StatusCode, Url};
 
 use super::answer::PullError;
 use super::challenge::Challenge;
@@ -243,13 +244,23 @@ pub(super) fn client(host: &Host, name: &str) -> Result<Client, PullError> {
         builder = builder.no_proxy();
     }
     for path in &host.ca {
-        let bad = |why: String| HostsError::Ca { path: path.clone(), why };
-        let text = std::fs::read(path).map_err(|e| bad(e.to_string()))?;
-        let found = Certificate::from_pem_bundle(&text).map_err(|e| bad(e.to_string()))?;
+        let bad = |why: String| HostsError::Certificate { path: path.clone(), why };
+        let found = Certificate::from_pem_bundle(&pem(path)?).map_err(|e| bad(e.to_string()))?;
         if found.is_empty() {
-            return Err(bad("there is no certificate in it".to_owned()).into());
+            return Err(bad("there is none in it".to_owned()).into());
         }
         builder = builder.tls_certs_merge(found);
     }
+    if let Some((certificate, key)) = &host.client {
+        let mut text = pem(certificate)?;
+        text.extend(key.as_ref().map(|key| pem(key)).transpose()?.unwrap_or_default());
+        let bad =
+            |e: reqwest::Error| HostsError::Certificate { path: certificate.clone(), why: e.to_string() };
+        builder = builder.identity(Identity::from_pem(&text).map_err(bad)?);
+    }
     builder.build().map_err(|e| PullError::Client { registry: name.to_owned(), source: Box::new(e) })
+}
+
+fn pem(path: &Path) -> Result<Vec<u8>, HostsError> {
+    std::fs::read(path).map_err(|source| HostsError::Read { path: path.to_owned(), source })
 }

@@ -6,15 +6,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use reqwest::{Client, Response};
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
 use tokio::sync::Semaphore;
 
 use super::answer::PullError;
 use super::endpoint::{Ask, Endpoint};
 use super::{Access, Fetched, MANIFEST_TYPES, stream};
 use crate::blobs::{ContentError, LONGEST_DOCUMENT, check, is_digest};
-use crate::build::text_of;
+use crate::digest::Digest;
 use crate::hosts::Abilities;
+use crate::progress::Caller;
 use crate::reference::Reference;
 
 /// What a session is for, as registries name it in scopes.
@@ -49,6 +50,7 @@ impl Session {
         access: &Access,
         purpose: Purpose,
         more_scopes: &[String],
+        caller: Caller<'_>,
     ) -> Result<Session, PullError> {
         let (registry, repository) = (reference.registry(), reference.repository());
         let actions = if purpose == Purpose::Push { "pull,push" } else { "pull" };
@@ -58,7 +60,7 @@ impl Session {
         for host in access.hosts.of(registry)? {
             let asked =
                 if host.stands_in { super::login::authority(&host.base) } else { registry.to_owned() };
-            let credentials = access.keyring.candidates(&asked, repository)?;
+            let credentials = access.keyring.candidates(&asked, repository, caller.gave_up)?;
             endpoints.push(Endpoint::new(&host, registry, credentials, scopes.clone())?);
         }
         Ok(Session {
@@ -112,10 +114,10 @@ impl Session {
         Err(failed.unwrap_or_else(nobody))
     }
 
-    /// The one that takes pushes.
+    /// The one that takes pushes: the registry itself, unless its file says otherwise.
     #[expect(dead_code, reason = "push follows")]
     pub(crate) fn push_endpoint(&self) -> Option<&Endpoint> {
-        self.order(|abilities| abilities.push).next()
+        self.endpoints.iter().rfind(|endpoint| endpoint.abilities.push)
     }
 
     /// An index or a manifest, by tag or by digest.
@@ -169,7 +171,7 @@ fn fetched(name: &str, headers: &HeaderMap, bytes: Vec<u8>) -> Result<Fetched, P
             typed.or_else(|| said.map(str::to_owned)).unwrap_or_default()
         }
     };
-    Ok(Fetched { digest: text_of(&hash), media_type, bytes })
+    Ok(Fetched { digest: Digest::from_hash(&hash), media_type, bytes })
 }
 
 #[cfg(test)]
@@ -188,10 +190,13 @@ mod tests {
 
     #[test]
     fn a_document_is_what_was_asked_for_or_promised() {
-        let digest = text_of(&Sha256::digest("{}"));
-        let other = text_of(&Sha256::digest("other"));
-        assert_eq!(answer("1", &[], "{}").unwrap().digest, digest);
-        assert_eq!(answer(&digest, &[("docker-content-digest", &other)], "{}").unwrap().digest, digest);
+        let digest = Digest::of(b"{}").to_string();
+        let other = Digest::of(b"other").to_string();
+        assert_eq!(answer("1", &[], "{}").unwrap().digest.as_str(), digest);
+        assert_eq!(
+            answer(&digest, &[("docker-content-digest", &other)], "{}").unwrap().digest.as_str(),
+            digest
+        );
         let damaged = |found| matches!(found, Err(PullError::Content(ContentError::Damaged { .. })));
         assert!(damaged(answer(&other, &[], "{}")));
         assert!(damaged(answer("1", &[("docker-content-digest", &other)], "{}")));

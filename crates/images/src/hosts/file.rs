@@ -1,0 +1,178 @@
+//! One directory of `certs.d`: `hosts.toml`, or only certificates as docker has them.
+//!
+//! Headers may be secrets: no error quotes a value.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use reqwest::Url;
+use toml::{Table, Value};
+
+use super::{Abilities, EVERYTHING, Host, HostsError};
+
+const FILE: &str = "hosts.toml";
+
+/// One table of the file: of a host, or the top, which is the registry itself.
+struct Section<'a> {
+    table: &'a Table,
+    host: &'a str,
+    path: &'a Path,
+}
+
+pub(super) fn read(dir: &Path, registry: &str) -> Result<Vec<Host>, HostsError> {
+    let path = dir.join(FILE);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => parse(&text, &path, registry),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let ca = docker_certificates(dir)
+                .map_err(|source| HostsError::Read { path: dir.to_owned(), source })?;
+            Ok(vec![Host { ca, ..sealed(registry)? }])
+        }
+        Err(source) => Err(HostsError::Read { path, source }),
+    }
+}
+
+/// A directory of certificates, even for a registry on this host, says that it has TLS.
+fn sealed(registry: &str) -> Result<Host, HostsError> {
+    let mut itself = Host::itself(registry)?;
+    itself.base = Url::parse(&itself.base.as_str().replacen("http://", "https://", 1)).unwrap_or(itself.base);
+    Ok(itself)
+}
+
+/// Docker's way: `*.crt` are authorities.
+fn docker_certificates(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "crt") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+pub(super) fn parse(text: &str, path: &Path, registry: &str) -> Result<Vec<Host>, HostsError> {
+    let table: Table = text.parse().map_err(|error: toml::de::Error| syntax(text, path, &error))?;
+    let top = Section { table: &table, host: registry, path };
+    let mut hosts = Vec::new();
+    if let Some(named) = table.get("host") {
+        let named = named.as_table().ok_or_else(|| top.wrong("host", "a table of hosts"))?;
+        for (address, rules) in named {
+            let table = rules.as_table().ok_or_else(|| top.wrong("host", "a table of hosts"))?;
+            let section = Section { table, host: address, path };
+            hosts.push(section.fill(Host::at(address, registry, section.flag("override_path")?)?)?);
+        }
+    }
+    let server = top.text("server")?.filter(|server| !server.is_empty());
+    let exactly = top.flag("override_path")?;
+    let itself =
+        server.map_or_else(|| Host::itself(registry), |server| server_of(server, registry, exactly))?;
+    hosts.push(top.fill(itself)?);
+    Ok(hosts)
+}
+
+/// `https://docker.io` is what people write, and it is not what answers.
+fn server_of(server: &str, registry: &str, exactly: bool) -> Result<Host, HostsError> {
+    let host = Host::at(server, registry, exactly)?;
+    if host.base.host_str() == Some(super::DOCKER.0) { Host::itself(super::DOCKER.0) } else { Ok(host) }
+}
+
+/// Where it is and what, but not the line itself.
+fn syntax(text: &str, path: &Path, error: &toml::de::Error) -> HostsError {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    HostsError::Toml { path: path.to_owned(), why: format!("line {line}: {}", error.message()) }
+}
+
+// === impl Section ===
+
+impl Section<'_> {
+    fn fill(&self, host: Host) -> Result<Host, HostsError> {
+        Ok(Host {
+            abilities: self.abilities()?,
+            ca: self.paths("ca")?,
+            client: self.client()?,
+            skip_verify: self.flag("skip_verify")?,
+            headers: self.headers()?,
+            ..host
+        })
+    }
+
+    fn abilities(&self) -> Result<Abilities, HostsError> {
+        const WANTED: &str = "a list of \"pull\", \"resolve\" and \"push\"";
+        let Some(value) = self.table.get("capabilities") else { return Ok(EVERYTHING) };
+        let mut abilities = Abilities { pull: false, resolve: false, push: false };
+        for word in value.as_array().ok_or_else(|| self.wrong("capabilities", WANTED))? {
+            match word.as_str().map(str::to_ascii_lowercase).as_deref() {
+                Some("pull") => abilities.pull = true,
+                Some("resolve") => abilities.resolve = true,
+                Some("push") => abilities.push = true,
+                // Of containerd's later ones we have no use.
+                Some("referrers") => {}
+                _ => return Err(self.wrong("capabilities", WANTED)),
+            }
+        }
+        Ok(abilities)
+    }
+
+    /// One path or a list; relative ones begin at the file.
+    fn paths(&self, key: &'static str) -> Result<Vec<PathBuf>, HostsError> {
+        let dir = self.path.parent().unwrap_or_else(|| Path::new(""));
+        let texts = texts(self.table.get(key)).ok_or_else(|| self.wrong(key, "a path or a list of paths"))?;
+        Ok(texts.into_iter().map(|text| dir.join(text)).collect())
+    }
+
+    /// A file with both, or certificate and key.
+    fn client(&self) -> Result<Option<(PathBuf, Option<PathBuf>)>, HostsError> {
+        const WANTED: &str = "one file with certificate and key, or one pair [certificate, key]";
+        let dir = self.path.parent().unwrap_or_else(|| Path::new(""));
+        let nested = self.table.get("client").and_then(Value::as_array).filter(|list| list.len() == 1);
+        let value = nested.map_or_else(|| self.table.get("client"), |list| list.first());
+        let texts = texts(value).ok_or_else(|| self.wrong("client", WANTED))?;
+        match &texts[..] {
+            [] => Ok(None),
+            [both] => Ok(Some((dir.join(both), None))),
+            [certificate, key] => {
+                let key = Some(key).filter(|key| !key.is_empty()).map(|key| dir.join(key));
+                Ok(Some((dir.join(certificate), key)))
+            }
+            _ => Err(self.wrong("client", WANTED)),
+        }
+    }
+
+    fn headers(&self) -> Result<Vec<(String, String)>, HostsError> {
+        const WANTED: &str = "a table of texts or lists of texts";
+        let Some(value) = self.table.get("header") else { return Ok(Vec::new()) };
+        let mut headers = Vec::new();
+        for (name, value) in value.as_table().ok_or_else(|| self.wrong("header", WANTED))? {
+            let values = texts(Some(value)).ok_or_else(|| self.wrong("header", WANTED))?;
+            headers.extend(values.into_iter().map(|value| (name.clone(), value)));
+        }
+        Ok(headers)
+    }
+
+    fn text(&self, key: &'static str) -> Result<Option<&str>, HostsError> {
+        let value = self.table.get(key);
+        value.map(|value| value.as_str().ok_or_else(|| self.wrong(key, "a text"))).transpose()
+    }
+
+    fn flag(&self, key: &'static str) -> Result<bool, HostsError> {
+        let value = self.table.get(key);
+        value.map_or(Ok(false), |value| value.as_bool().ok_or_else(|| self.wrong(key, "true or false")))
+    }
+
+    fn wrong(&self, what: &'static str, wanted: &'static str) -> HostsError {
+        HostsError::Setting { path: self.path.to_owned(), host: self.host.to_owned(), what, wanted }
+    }
+}
+
+/// One text or a list of them; none where nothing is said.
+fn texts(value: Option<&Value>) -> Option<Vec<String>> {
+    match value {
+        None => Some(Vec::new()),
+        Some(Value::String(text)) => Some(vec![text.clone()]),
+        Some(Value::Array(list)) => list.iter().map(|each| each.as_str().map(str::to_owned)).collect(),
+        Some(_) => None,
+    }
+}
