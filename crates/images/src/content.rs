@@ -13,7 +13,7 @@
 //! | `trash` | things go at once, and are deleted later |
 //! | `cache` | small files, read once |
 //! | [`crate::record`], [`crate::names`] | which images there are, and what they are called |
-//! | [`crate::lease`], [`crate::collect`] | what must stay, what may go |
+//! | [`crate::lease`], [`crate::collect`], [`crate::fsck`] | what must stay, what may go, what is damaged |
 
 mod blob;
 mod cache;
@@ -71,7 +71,7 @@ pub(crate) const RECORDS: &str = "records";
 pub(crate) const USED: &str = "used";
 pub(crate) const LEASES: &str = "leases";
 pub(crate) const PINS: &str = "pins";
-const ROOMS: [&str; 10] = [BLOBS, INGEST, LAYERS, FLAT, LOCKS, TRASH, RECORDS, USED, LEASES, PINS];
+pub(crate) const ROOMS: [&str; 10] = [BLOBS, INGEST, LAYERS, FLAT, LOCKS, TRASH, RECORDS, USED, LEASES, PINS];
 
 // === impl Content ===
 

@@ -18,7 +18,7 @@
 //! | [`unpack`] | layers onto a directory, and never outside it |
 //! | [`stack`] | unpacked layers, seen as one directory |
 //! | [`content`] | the store of blobs, layers and records; [`digest`], [`record`], [`names`] are what is in it |
-//! | [`lease`], [`collect`] | what of it must stay, and what may go |
+//! | [`lease`], [`collect`], [`fsck`] | what of it must stay, may go, is damaged |
 //! | [`fail`] | where tests can make a process die |
 //! | [`store`] | unpacked images, complete or absent |
 //! | [`progress`] | what a pull tells the one who waits for it |
@@ -32,6 +32,7 @@ pub mod content;
 pub mod digest;
 pub mod document;
 pub mod fail;
+pub mod fsck;
 pub mod hive;
 pub mod hosts;
 pub mod keyring;

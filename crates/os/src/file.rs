@@ -114,6 +114,19 @@ pub fn elevated() -> bool {
     sys::file::elevated()
 }
 
+// === impl Stamp ===
+
+impl Stamp {
+    /// What two names of one file have in common.
+    pub fn identity(&self) -> (u64, u64) {
+        self.id
+    }
+
+    pub fn size(&self) -> u64 {
+        self.len
+    }
+}
+
 // === impl Lock ===
 
 impl Lock {
