@@ -6,11 +6,10 @@
 
 /// The command line for these words.
 pub fn command_line(words: &[String]) -> String {
-    words.iter().map(|it| word(it)).collect::<Vec<_>>().join(" ")
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// One word of a command line.
-pub fn word(word: &str) -> String {
+fn quoted(word: &str) -> String {
     let wrap = word.is_empty() || word.contains([' ', '\t', '\n', '\u{b}']);
     let mut out = String::with_capacity(word.len() + 2);
     let mut backslashes = 0;

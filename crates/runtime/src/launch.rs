@@ -13,6 +13,8 @@ use os::job::JobName;
 use plan::command::{NothingToRun, Words};
 use plan::environment::Environment;
 use plan::expand::expand;
+use plan::mount_point::substitute;
+use plan::start::StartError;
 use plan::{MOUNT_POINT, Style};
 
 use crate::admit::Asked;
@@ -25,14 +27,17 @@ mod rootfs;
 pub enum LaunchError {
     #[error(transparent)]
     Command(#[from] NothingToRun),
-    #[error("{program:?} was not found; looked at {}", .tried.join(", "))]
-    NotFound { program: String, tried: Vec<String> },
-    #[error("the working directory {0:?} is neither in the image nor on the host")]
-    WorkingDirectory(String),
+    #[error(transparent)]
+    Start(#[from] StartError<LookError>),
     #[error("prepare {path}")]
     Scratch { path: PathBuf, source: io::Error },
-    #[error("look for {path} in the image")]
-    Look { path: PathBuf, source: io::Error },
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("look for {path} in the image")]
+pub struct LookError {
+    path: PathBuf,
+    source: io::Error,
 }
 
 /// What of the host a HostProcess container sees in its environment. Everything else of ours stays ours.
@@ -77,16 +82,16 @@ pub fn prepare(
     let rootfs = Rootfs::make(image, &dir.scratch(attempt))?;
     let env = environment(&asked.container, image, &rootfs.path);
     let argv = command(&asked.container, image, &env)?;
-    let cwd = rootfs.working_directory(&asked.container, image)?;
-    let program = rootfs.program(&argv[0], &cwd, env.get("PATH").unwrap_or_default())?;
+    let directory = asked.container.working_dir.as_deref().unwrap_or(&image.runs.working_dir);
+    let start = rootfs.start(&argv, directory, env.get("PATH").unwrap_or_default())?;
     Ok(Launch {
         id,
         job,
-        program,
-        command_line: plan::quote::command_line(&argv),
-        argv,
+        program: start.program.into(),
+        command_line: plan::quote::command_line(&start.argv),
+        argv: start.argv,
         env: env.into_variables(),
-        cwd,
+        cwd: start.cwd.into(),
         overlay: rootfs.overlay,
         limits: asked.limits.clone(),
         log: dir.log(attempt),
@@ -123,13 +128,15 @@ fn environment(container: &Container, image: &Image, rootfs: &Path) -> Environme
     if env.get("PATH").is_none() && host_style() == Style::Unix {
         env.set("PATH", UNIX_PATH);
     }
-    image.runs.env.iter().for_each(|entry| env.set_entry(entry));
-    env.set(MOUNT_POINT, &rootfs.to_string_lossy());
+    let rootfs = rootfs.to_string_lossy();
+    let replaced = |text: &str| substitute(text, &rootfs, host_style());
+    image.runs.env.iter().for_each(|entry| env.set_entry(&replaced(entry)));
+    env.set(MOUNT_POINT, &rootfs);
     let mut earlier: Vec<&str> = Vec::new();
     for variable in container.env.iter().flatten() {
         let value = variable.value.as_deref().unwrap_or_default();
         let value = expand(value, |name| earlier.contains(&name).then(|| env.get(name)).flatten());
-        env.set(&variable.name, &value);
+        env.set(&variable.name, &replaced(&value));
         earlier.push(&variable.name);
     }
     env

@@ -1,5 +1,7 @@
 //! The golden table: what people write, and what is run for it.
 
+use std::convert::Infallible;
+
 use super::*;
 
 const IMAGE: &str = "C:\\hpc";
@@ -124,14 +126,12 @@ const HOST_PROCESS: &[Row] = &[
     (&["agent"], "image:/gone", Err("/gone")),
 ];
 
-fn look(path: &str) -> Found {
-    if FILES.contains(&path) {
-        Found::File
-    } else if DIRECTORIES.contains(&path) {
-        Found::Directory
-    } else {
-        Found::Nothing
-    }
+fn look(path: &str) -> Result<Found, Infallible> {
+    Ok(match (FILES.contains(&path), DIRECTORIES.contains(&path)) {
+        (true, _) => Found::File,
+        (_, true) => Found::Directory,
+        _ => Found::Nothing,
+    })
 }
 
 fn words(list: &[&str]) -> Vec<String> {
@@ -144,13 +144,8 @@ fn words(list: &[&str]) -> Vec<String> {
 fn what_people_write_in_a_host_process_pod() {
     let room = Room { style: Style::Windows, image: IMAGE, path: PATH };
     for (typed, directory, expected) in HOST_PROCESS {
-        let command = words(typed);
-        let mut asked = Asked { words: Words { command: &command, ..Words::default() }, ..Asked::default() };
-        match directory.strip_prefix("image:") {
-            Some(of_the_image) => asked.image_directory = of_the_image,
-            None => asked.pod_directory = Some(directory),
-        }
-        let started = host_process(&asked, &room, look);
+        let directory = directory.strip_prefix("image:").unwrap_or(directory);
+        let started = host_process(&words(typed), directory, &room, look);
         match (&started, expected) {
             (Ok(start), Ok((program, cwd))) => {
                 assert_eq!(
@@ -170,17 +165,11 @@ fn what_people_write_in_a_host_process_pod() {
 // proves: HP-15 pure
 #[test]
 fn the_words_reach_the_program_with_the_variable_replaced() {
-    let (entrypoint, args) =
-        (words(&["agent", "--config"]), words(&[&format!("{V}\\etc\\a b.yaml"), "100%", "--k=v w"]));
-    let asked = Asked {
-        words: Words { entrypoint: &entrypoint, args: &args, ..Words::default() },
-        ..Asked::default()
-    };
+    let typed = words(&["agent", "--config", &format!("{V}\\etc\\a b.yaml"), "100%", "--k=v w"]);
     let room = Room { style: Style::Windows, image: "C:\\hpc\\", path: PATH };
-    let start = host_process(&asked, &room, look).unwrap();
+    let start = host_process(&typed, "", &room, look).unwrap();
     assert_eq!(start.argv, ["agent", "--config", "C:\\hpc\\etc\\a b.yaml", "100%", "--k=v w"]);
     assert_eq!(start.cwd, "C:\\hpc\\");
-    assert_eq!(host_process(&Asked::default(), &room, look), Err(StartError::Nothing(NothingToRun)));
 }
 
 // proves: HP-15 pure
@@ -208,25 +197,25 @@ fn what_an_isolated_container_is_given() {
     ] {
         let [entrypoint, cmd, command, args] = [entrypoint, cmd, command, args].map(words);
         let words = Words { entrypoint: &entrypoint, cmd: &cmd, command: &command, args: &args };
-        let asked =
-            Asked { words, image_directory: directory, pod_directory: Some(""), args_escaped: escaped };
-        assert_eq!(isolated(&asked), Ok(Isolated { command_line: line.into(), cwd: cwd.into() }));
+        assert_eq!(
+            isolated(words, escaped, directory),
+            Ok(Isolated { command_line: line.into(), cwd: cwd.into() })
+        );
     }
-    assert_eq!(isolated(&Asked::default()), Err(NothingToRun));
+    assert_eq!(isolated(Words::default(), false, ""), Err(NothingToRun));
 }
 
 #[test]
 fn an_error_says_where_it_looked() {
-    let command = words(&["bin/none"]);
-    let mut asked = Asked { words: Words { command: &command, ..Words::default() }, ..Asked::default() };
-    let room = Room { style: Style::Unix, image: "/image", path: "/bin" };
-    let everything_is_a_directory = |_: &str| Found::Directory;
-    let said = host_process(&asked, &room, everything_is_a_directory).unwrap_err().to_string();
-    assert_eq!(said, "program \"bin/none\" not found (looked at /image/bin/none)");
-    asked.pod_directory = Some("/w");
-    let said = host_process(&asked, &room, |_| Found::Nothing).unwrap_err().to_string();
+    let (typed, room) = (words(&["bin/none"]), Room { style: Style::Unix, image: "/image", path: "/bin" });
+    let everywhere = |found| move |_: &str| Ok::<_, Infallible>(found);
+    let said = host_process(&typed, "", &room, everywhere(Found::Directory)).unwrap_err().to_string();
+    assert_eq!(said, "\"bin/none\" was not found; looked at /image/bin/none");
+    let said = host_process(&typed, "/w", &room, everywhere(Found::Nothing)).unwrap_err().to_string();
     assert_eq!(
         said,
-        "working directory \"/w\" is neither in the image nor on the host (looked at /image/w, /w)"
+        "the working directory \"/w\" is neither in the image nor on the host; looked at /image/w, /w"
     );
+    let broken = host_process(&typed, "", &room, |_| Err("the disk is gone"));
+    assert_eq!(broken, Err(StartError::Look("the disk is gone")));
 }

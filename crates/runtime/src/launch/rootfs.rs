@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 
 use images::stack::{Above, Seen, Stack};
 use images::{Files, Image};
-use k8s_openapi::api::core::v1::Container;
 use os::process::Overlay;
 use plan::Style;
-use plan::program::Places;
+use plan::start::{self, Found, Room, Start, StartError};
 
-use super::{LaunchError, host_style};
+use super::{LaunchError, LookError, host_style};
 
 /// Where a path leads that goes in and out of the image so often, nobody finds out.
 const MOST_TURNS: usize = 40;
@@ -59,42 +58,25 @@ impl Rootfs {
         Ok(Rootfs { seen: vec![path.clone()], path, overlay: None })
     }
 
-    /// The pod's, else the image's, else the image's root. An absolute one is the image's if it has it.
-    pub(super) fn working_directory(
+    /// Which file is run for these words, and where.
+    pub(super) fn start(
         &self,
-        container: &Container,
-        image: &Image,
-    ) -> Result<PathBuf, LaunchError> {
-        let asked = container.working_dir.as_deref().unwrap_or(&image.runs.working_dir);
-        if asked.is_empty() {
-            return Ok(self.path.clone());
-        }
-        let style = host_style();
-        let inside = asked.trim_start_matches(['/', '\\']);
-        let in_image = self.path.join(inside);
-        if !is_drive(style, asked) && self.look(&in_image)? == Seen::Directory {
-            return Ok(in_image);
-        }
-        if style.is_absolute(asked) && Path::new(asked).is_dir() {
-            return Ok(asked.into());
-        }
-        Err(LaunchError::WorkingDirectory(asked.to_owned()))
-    }
-
-    pub(super) fn program(&self, name: &str, cwd: &Path, path: &str) -> Result<PathBuf, LaunchError> {
-        let (image, cwd) = (self.path.to_string_lossy(), cwd.to_string_lossy());
-        let places = Places { style: host_style(), image: &image, cwd: &cwd, path };
-        let tried = places.candidates(name);
-        for place in tried.iter().map(PathBuf::from) {
-            if self.look(&place)? == Seen::File {
-                return Ok(place);
-            }
-        }
-        Err(LaunchError::NotFound { program: name.to_owned(), tried })
+        words: &[String],
+        directory: &str,
+        path: &str,
+    ) -> Result<Start, StartError<LookError>> {
+        let room = Room { style: host_style(), image: &self.path.to_string_lossy(), path };
+        start::host_process(words, directory, &room, |place| {
+            self.look(Path::new(place)).map(|seen| match seen {
+                Seen::File => Found::File,
+                Seen::Directory => Found::Directory,
+                Seen::Missing | Seen::Outside(_) => Found::Nothing,
+            })
+        })
     }
 
     /// What a path of the container leads to. A link out of the image is the host's, as it will be for the program.
-    fn look(&self, path: &Path) -> Result<Seen, LaunchError> {
+    fn look(&self, path: &Path) -> Result<Seen, LookError> {
         let mut path = path.to_owned();
         for _ in 0..MOST_TURNS {
             let Ok(inside) = path.strip_prefix(&self.path) else { return Ok(on_host(&path)) };
@@ -102,7 +84,7 @@ impl Rootfs {
                 return Ok(on_host(&whole.join(inside)));
             }
             let found = Stack::new(&self.seen).resolve(inside);
-            match found.map_err(|source| LaunchError::Look { path: path.clone(), source })? {
+            match found.map_err(|source| LookError { path: path.clone(), source })? {
                 Seen::Outside(to) => path = self.outside(&to),
                 other => return Ok(other),
             }
@@ -136,10 +118,6 @@ fn put_above(upper: &Path, above: &[Above]) -> io::Result<()> {
         }
     }
     above.iter().rev().try_for_each(|each| os::overlay::make_like(&upper.join(&each.path), &each.like))
-}
-
-fn is_drive(style: Style, path: &str) -> bool {
-    style == Style::Windows && path.as_bytes().get(1) == Some(&b':')
 }
 
 fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {

@@ -93,7 +93,10 @@ fn a_program_that_is_nowhere_is_named_with_the_places() {
         "{error}"
     );
     world.container.command = Some(vec!["data".into()]);
-    assert!(matches!(world.prepare(), Err(LaunchError::NotFound { .. })), "a directory is no program");
+    assert!(
+        matches!(world.prepare(), Err(LaunchError::Start(StartError::Program { .. }))),
+        "a directory is no program"
+    );
 }
 
 #[test]
@@ -130,6 +133,24 @@ fn variables_come_from_host_image_and_pod_and_nothing_else_leaks() {
     assert!(launch.env.iter().all(|(name, _)| !name.starts_with("CARGO")), "{:?}", launch.env);
 }
 
+// proves: HP-12 pure
+#[test]
+fn the_images_directory_is_put_in_for_its_variable() {
+    let mut world = World::new();
+    world.image.runs.env = vec!["HOME=%CONTAINER_SANDBOX_MOUNT_POINT%/home".into()];
+    world.set("CONFIG", "$env:CONTAINER_SANDBOX_MOUNT_POINT/etc");
+    let words = ["${CONTAINER_SANDBOX_MOUNT_POINT}/bin/app", "--dir=$CONTAINER_SANDBOX_MOUNT_POINT"];
+    world.container.command = Some(words.map(str::to_owned).to_vec());
+    world.container.working_dir = Some("%CONTAINER_SANDBOX_MOUNT_POINT%/data".into());
+    let (launch, rootfs) = (world.prepare().unwrap(), world.rootfs());
+    let below = |rest: &str| Some(rootfs.join(rest).to_str().unwrap().to_owned());
+    assert_eq!(launch.program, rootfs.join("bin/app"));
+    assert_eq!(launch.argv[1], format!("--dir={}", rootfs.display()));
+    assert_eq!(launch.cwd, rootfs.join("data"));
+    assert_eq!(value(&launch, "HOME").map(str::to_owned), below("home"));
+    assert_eq!(value(&launch, "CONFIG").map(str::to_owned), below("etc"));
+}
+
 #[test]
 fn references_are_expanded_in_the_pods_words_only() {
     let mut world = World::new();
@@ -152,8 +173,8 @@ fn a_copy_brings_the_whole_tree() {
     let rootfs = Rootfs::copied(&world.image, &world.dir.path().join("scratch")).unwrap();
     assert_eq!(std::fs::read_to_string(rootfs.path.join("bin/app")).unwrap(), "x");
     assert!(rootfs.path.join("data").is_dir() && rootfs.overlay.is_none());
-    let program = rootfs.program("bin/app", &rootfs.path, "").unwrap();
-    assert_eq!(program, rootfs.path.join("bin/app"));
+    let start = rootfs.start(&["bin/app".to_owned()], "", "").unwrap();
+    assert_eq!(PathBuf::from(start.program), rootfs.path.join("bin/app"));
 }
 
 /// The same image with a layer upon it, which brings one program, hides another and links to a third.
@@ -185,7 +206,10 @@ fn programs_are_found_through_the_layers() {
     world.container.working_dir = Some("bin".into());
     assert_eq!(world.prepare().unwrap().cwd, world.rootfs().join("bin"));
     world.container.working_dir = Some("data".into());
-    assert!(matches!(world.prepare(), Err(LaunchError::WorkingDirectory(_))), "the layer hides it");
+    assert!(
+        matches!(world.prepare(), Err(LaunchError::Start(StartError::WorkingDirectory { .. }))),
+        "the layer hides it"
+    );
 }
 
 #[test]
