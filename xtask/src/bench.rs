@@ -19,6 +19,7 @@ use crate::results::{self, Stamp};
 mod check;
 mod holder;
 mod memory;
+mod pull;
 mod webhook;
 
 /// Fewer rounds say more about the machine than about the programs.
@@ -67,7 +68,9 @@ pub(crate) struct Measured {
     pub(crate) growth: BTreeMap<u32, f64>,
     pub(crate) peer_growth: BTreeMap<u32, f64>,
     /// The figures that a [`Goal`] names, a value per round; `ours` and `peer` are those of the first goal.
-    pub(crate) series: BTreeMap<&'static str, Vec<f64>>,
+    pub(crate) series: BTreeMap<String, Vec<f64>>,
+    /// What a reader of the figures must know, each once.
+    pub(crate) notes: Vec<&'static str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -84,7 +87,12 @@ struct Outcome {
     peer_growth: BTreeMap<u32, f64>,
     bar: f64,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    series: BTreeMap<&'static str, f64>,
+    series: BTreeMap<String, f64>,
+    /// How many values a series has that has not `n` of them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    other_n: BTreeMap<String, usize>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     goals: Vec<Reached>,
     pass: bool,
@@ -127,6 +135,14 @@ const BENCHES: &[Bench] = &[
         paths: &["crates/rules", "crates/webhook", "crates/porthole/src/webhook.rs"],
         run: webhook::run,
     },
+    Bench {
+        name: "pull",
+        what: "images pulled from a registry on one core and unpacked, beside containerd and skopeo with umoci",
+        unit: "MB/s",
+        bar: Bar::Times(pull::GOALS),
+        paths: &["crates/images", "crates/os", "crates/porthole/src/image.rs", "crates/porthole/src/image"],
+        run: pull::run,
+    },
 ];
 
 /// True when the bar was met.
@@ -153,7 +169,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
 
 fn outcome(bench: &Bench, measured: Measured, stamp: Stamp) -> Outcome {
     let (ours, peer) = (percentile(&measured.ours, 50), percentile(&measured.peer, 50));
-    let goals = bench.bar.reached(&measured);
+    let (goals, other_n) = (bench.bar.reached(&measured), measured.other_n());
     Outcome {
         name: bench.name.into(),
         ours,
@@ -167,7 +183,9 @@ fn outcome(bench: &Bench, measured: Measured, stamp: Stamp) -> Outcome {
         pass: bench.bar.is_met(ours, &measured, &goals) && measured.ours.len() >= ROUNDS,
         growth: measured.growth,
         peer_growth: measured.peer_growth,
-        series: measured.series.iter().map(|(name, values)| (*name, percentile(values, 50))).collect(),
+        series: measured.series.iter().map(|(name, values)| (name.clone(), percentile(values, 50))).collect(),
+        other_n,
+        notes: measured.notes,
         goals,
         commit: stamp.commit,
         paths: bench.paths,
@@ -197,6 +215,25 @@ fn released(name: &str) -> Result<PathBuf> {
 
 fn ratio(ours: f64, peer: f64) -> f64 {
     if peer > 0.0 { ours / peer } else { 0.0 }
+}
+
+// === impl Measured ===
+
+impl Measured {
+    fn add(&mut self, series: impl Into<String>, value: f64) {
+        self.series.entry(series.into()).or_default().push(value);
+    }
+
+    fn note(&mut self, note: &'static str) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    fn other_n(&self) -> BTreeMap<String, usize> {
+        let counts = self.series.iter().map(|(name, values)| (name.clone(), values.len()));
+        counts.filter(|(_, count)| *count != self.ours.len()).collect()
+    }
 }
 
 // === impl Bar ===
@@ -292,7 +329,9 @@ mod tests {
             run: || Ok(Measured::default()),
         };
         let judged = |a: f64, b: f64| {
-            let series = [("a", vec![a; 5]), ("b", vec![b; 5]), ("x", vec![1.0; 5])].into();
+            let series = [("a", a), ("b", b), ("x", 1.0)]
+                .map(|(name, value)| (name.to_owned(), vec![value; 5]))
+                .into();
             let measured = Measured { ours: vec![a; 5], series, ..Measured::default() };
             outcome(&bench, measured, Stamp { commit: "c".into(), dirty: false })
         };

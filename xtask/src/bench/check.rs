@@ -49,7 +49,7 @@ pub(super) fn run() -> Result<Measured> {
     for round in 1..=ROUNDS {
         for (name, rate) in field.round()? {
             println!("round {round}: {name} {rate:.0} documents/s");
-            measured.series.entry(name).or_default().push(rate);
+            measured.add(name, rate);
         }
     }
     let of = |name: &str| measured.series.get(name).cloned().unwrap_or_default();

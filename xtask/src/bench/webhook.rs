@@ -24,8 +24,8 @@ pub(super) fn run() -> Result<Measured> {
     for round in 1..=ROUNDS {
         let figures = one_round(round, &porthole)?;
         measured.ours.push(figures.p99);
-        measured.series.entry("p50 ms").or_default().push(figures.p50);
-        measured.series.entry("resident MiB").or_default().push(figures.peak);
+        measured.add("p50 ms", figures.p50);
+        measured.add("resident MiB", figures.peak);
     }
     Ok(measured)
 }
