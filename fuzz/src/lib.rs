@@ -8,8 +8,9 @@ use holder::log::Entry;
 use holder::protocol::{self, Answer, Request};
 use images::Source;
 use images::archive::Archive;
-use images::blobs::Blobs;
+use images::blobs::{Blobs, configuration};
 use images::build::dockerfile::{Dockerfile, expand};
+use images::platform::{Host, Isolation};
 use images::unpack::{self, Layout, Limits, Names, Unpack};
 use plan::quantity::Quantity;
 use rules::decode::{self, Read};
@@ -114,7 +115,12 @@ fn oci_archive(bytes: &[u8]) {
     std::fs::write(&path, bytes).expect("written");
     if let Ok(archive) = Archive::open(&path) {
         for os in ["windows", "linux"] {
-            let _ = archive.find(os, "amd64").and_then(|found| archive.configuration(&found, os, "amd64"));
+            let host = Host::new(os, "amd64");
+            if let Ok(found) = archive.find(&host, Isolation::HostProcess)
+                && let Ok(bytes) = archive.document(&found.manifest.config)
+            {
+                let _ = configuration("the configuration", &bytes, &host, Isolation::HostProcess);
+            }
         }
     }
 }

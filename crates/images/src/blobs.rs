@@ -3,14 +3,14 @@
 //! Finding the image for a host and reading its documents is the same for both and stands here, with every
 //! check of what others wrote.
 
-use std::fs::File;
-use std::io::{self, Read, Take};
+use std::io::{self, Read};
 
 use serde::de::DeserializeOwned;
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
 
+use crate::digest::Digest;
 use crate::document::{Configuration, Descriptor, Document, Manifest};
-use crate::platform::{Host, Isolation, NoMatch};
+use crate::platform::{self, Candidate, Host, Isolation, NoMatch};
 
 /// Index, manifest and configuration are small; a large one is not one.
 pub(crate) const LONGEST_DOCUMENT: u64 = 8 << 20;
@@ -30,127 +30,130 @@ pub enum ContentError {
     Damaged { wanted: String, found: String },
     #[error(transparent)]
     Platform(#[from] NoMatch),
+    #[error("the manifest lists {layers} layers and the configuration {diff_ids} diff ids: wanted as many")]
+    DiffIds { layers: usize, diff_ids: usize },
+    #[error("blob {0} is not here")]
+    Missing(String),
+    #[error("blob {digest} has {found} bytes, of which the manifest says {wanted}")]
+    Size { digest: String, wanted: u64, found: u64 },
     #[error("the index points to indexes more than {DEEPEST_INDEX} deep")]
     TooDeep,
-    #[error("read {name}")]
-    Read { name: String, source: io::Error },
 }
 
-pub trait Blobs {
-    type Error: From<ContentError>;
+/// Somewhere that the parts of an image come from. Threads share it.
+pub trait Blobs: Sync {
+    type Error: From<ContentError> + std::error::Error + Send + Sync + 'static;
+
+    /// Whether the root is a list of images rather than the image itself.
+    const ROOT_IS_LIST: bool = false;
+    /// How often a blob that came and is another one is asked for again.
+    const DAMAGED_AGAIN: u32 = 0;
 
     /// The index or manifest that everything starts from.
-    fn root(&self) -> Result<Vec<u8>, Self::Error>;
+    fn root(&self) -> Result<Root, Self::Error>;
 
     /// Another index or manifest. The caller checks its digest.
     fn manifest(&self, wanted: &Descriptor) -> Result<Vec<u8>, Self::Error>;
 
-    /// A configuration or a layer.
-    fn blob(&self, wanted: &Descriptor) -> Result<Blob, Self::Error>;
+    /// How long a configuration or a layer is said to be.
+    fn size(&self, wanted: &Descriptor) -> Result<u64, Self::Error>;
 
-    /// The manifest of the image for this platform.
-    fn find(&self, os: &str, architecture: &str) -> Result<Manifest, Self::Error> {
-        self.find_for(&this_host(os, architecture), Isolation::HostProcess)
-    }
+    /// The bytes of a configuration or a layer from some place on. The caller checks their number and digest.
+    fn stream(&self, wanted: &Descriptor, from: u64) -> Result<Box<dyn Read + Send + '_>, Self::Error>;
 
-    /// The manifest of the image for this host.
-    fn find_for(&self, host: &Host, isolation: Isolation) -> Result<Manifest, Self::Error> {
-        let mut document = json("the image's index", &self.root()?)?;
+    /// What a stream ended with.
+    fn broken(error: io::Error) -> Self::Error;
+
+    /// The image for this host.
+    fn find(&self, host: &Host, isolation: Isolation) -> Result<Found, Self::Error> {
+        let root = self.root()?;
+        let mut document = json("the image's index", &root.bytes)?;
+        let mut way = vec![root];
         for _ in 0..=DEEPEST_INDEX {
             let index = match document {
-                Document::Manifest(manifest) => return Ok(manifest),
+                Document::Manifest(manifest) => return Ok(Found::new(manifest, way, Self::ROOT_IS_LIST)),
                 Document::Index(index) => index,
             };
             let picked = index.pick(host, isolation).map_err(ContentError::from)?;
             let bytes = self.manifest(picked)?;
             check(&picked.digest, &Sha256::digest(&bytes))?;
             document = json(&picked.digest, &bytes)?;
+            way.push(Root { bytes, media_type: picked.media_type.clone() });
         }
         Err(ContentError::TooDeep.into())
     }
 
-    /// The configuration of an image that must be for this platform.
-    fn configuration(
-        &self,
-        of: &Manifest,
-        os: &str,
-        architecture: &str,
-    ) -> Result<Configuration, Self::Error> {
-        let digest = &of.config.digest;
-        let configuration: Configuration = json(digest, &self.blob(&of.config)?.document(digest)?)?;
-        // An index's entry without a platform fits any host; the configuration always says what the image is for.
-        let platform = &configuration.platform;
-        if platform.os != os || platform.architecture != architecture {
-            return Err(mismatch(os, architecture, platform.to_string()).into());
-        }
-        Ok(configuration)
-    }
-}
-
-/// A blob as a stream. What was read is not to be trusted before [`Blob::finish`].
-#[derive(Debug)]
-pub struct Blob {
-    from: Take<File>,
-    /// Hashed while it is read, unless it was when it came.
-    check: Option<(Sha256, String)>,
-}
-
-// === impl Blob ===
-
-impl Blob {
-    pub(crate) fn unchecked(from: Take<File>, digest: &str) -> Blob {
-        Blob { from, check: Some((Sha256::new(), digest.to_owned())) }
-    }
-
-    pub(crate) fn checked(from: Take<File>) -> Blob {
-        Blob { from, check: None }
-    }
-
-    /// The whole of a small one, checked.
-    pub(crate) fn document(mut self, name: &str) -> Result<Vec<u8>, ContentError> {
-        let size = self.from.limit();
-        if size > LONGEST_DOCUMENT {
-            return Err(ContentError::TooLarge { name: name.to_owned(), size });
-        }
+    /// A whole small blob, checked.
+    fn document(&self, wanted: &Descriptor) -> Result<Vec<u8>, Self::Error> {
+        let (name, size) = (&wanted.digest, self.size(wanted)?);
+        small(name, size)?;
         let mut bytes = Vec::new();
-        self.read_to_end(&mut bytes)
-            .map_err(|source| ContentError::Read { name: name.to_owned(), source })?;
-        self.finish()?;
+        self.stream(wanted, 0)?.take(size).read_to_end(&mut bytes).map_err(Self::broken)?;
+        check(name, &Sha256::digest(&bytes))?;
         Ok(bytes)
     }
+}
 
-    /// Reads what is left and compares the digest.
-    pub fn finish(mut self) -> Result<(), ContentError> {
-        let rest = if self.check.is_some() { io::copy(&mut self, &mut io::sink()) } else { Ok(0) };
-        let Some((hash, wanted)) = self.check else { return Ok(()) };
-        rest.map_err(|source| ContentError::Read { name: wanted.clone(), source })?;
-        check(&wanted, &hash.finalize())
+/// An index or a manifest as it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    pub bytes: Vec<u8>,
+    pub media_type: Option<String>,
+}
+
+/// The image that was found for a host.
+#[derive(Debug, Clone)]
+pub struct Found {
+    pub manifest: Manifest,
+    /// The documents that led to it, the manifest last.
+    pub way: Vec<Root>,
+}
+
+// === impl Found ===
+
+impl Found {
+    fn new(manifest: Manifest, mut way: Vec<Root>, root_is_list: bool) -> Found {
+        if root_is_list && way.len() > 1 {
+            way.remove(0);
+        }
+        Found { manifest, way }
+    }
+
+    /// What the name led to: an index or the manifest.
+    pub fn target(&self) -> Digest {
+        Digest::of(self.way.first().map_or(&[], |root| &root.bytes))
+    }
+
+    pub fn digest(&self) -> Digest {
+        Digest::of(self.way.last().map_or(&[], |root| &root.bytes))
     }
 }
 
-impl Read for Blob {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.from.read(buffer)?;
-        if let Some((hash, _)) = &mut self.check {
-            hash.update(&buffer[..read]);
-        }
-        Ok(read)
+/// An image's configuration, which must be for this host: an index's entry without a platform promises nothing.
+pub fn configuration(
+    name: &str,
+    bytes: &[u8],
+    host: &Host,
+    isolation: Isolation,
+) -> Result<Configuration, ContentError> {
+    let configuration: Configuration = json(name, bytes)?;
+    let platform = Some(configuration.platform.clone());
+    platform::pick(&[Candidate { digest: name.to_owned(), platform }], host, isolation)?;
+    Ok(configuration)
+}
+
+/// Documents are kept in memory: a large one is none.
+pub(crate) fn small(name: &str, size: u64) -> Result<(), ContentError> {
+    if size > LONGEST_DOCUMENT {
+        return Err(ContentError::TooLarge { name: name.to_owned(), size });
     }
+    Ok(())
 }
 
 /// Digests become file names and parts of addresses: only after this.
 pub(crate) fn is_digest(text: &str) -> bool {
     let hex = text.strip_prefix("sha256:").unwrap_or_default();
     hex.len() == 64 && hex.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
-}
-
-/// The name of the file that holds this blob or what was made of it.
-pub(crate) fn file_name(digest: &str) -> Result<String, ContentError> {
-    if is_digest(digest) {
-        Ok(digest.replace(':', "-"))
-    } else {
-        Err(ContentError::Digest(digest.to_owned()))
-    }
 }
 
 pub(crate) fn json<T: DeserializeOwned>(name: &str, bytes: &[u8]) -> Result<T, ContentError> {
@@ -160,32 +163,4 @@ pub(crate) fn json<T: DeserializeOwned>(name: &str, bytes: &[u8]) -> Result<T, C
 pub(crate) fn check(wanted: &str, hash: &[u8]) -> Result<(), ContentError> {
     let found = hash.iter().fold("sha256:".to_owned(), |text, byte| format!("{text}{byte:02x}"));
     if found == wanted { Ok(()) } else { Err(ContentError::Damaged { wanted: wanted.to_owned(), found }) }
-}
-
-/// The build matters only where images have one.
-fn this_host(os: &str, architecture: &str) -> Host {
-    let host = Host::new(os, architecture);
-    let build = (os == "windows").then(|| os::host::facts().ok()?.windows_build).flatten();
-    build.map_or_else(|| host.clone(), |build| host.clone().with_version(&build.to_string()))
-}
-
-fn mismatch(os: &str, architecture: &str, offers: String) -> ContentError {
-    let host = Box::new(Host::new(os, architecture));
-    NoMatch { host, isolation: Isolation::HostProcess, offers }.into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn digests_are_checked_before_they_become_names() {
-        for bad in
-            ["", "sha256:", "md5:00", "sha256:../../../../etc/passwd", &format!("sha256:{}", "A".repeat(64))]
-        {
-            assert!(matches!(file_name(bad), Err(ContentError::Digest(_))), "{bad}");
-        }
-        let good = format!("sha256:{}", "0f".repeat(32));
-        assert_eq!(file_name(&good).unwrap(), format!("sha256-{}", "0f".repeat(32)));
-    }
 }

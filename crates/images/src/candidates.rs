@@ -1,7 +1,5 @@
 //! What an image offers: every manifest that its name leads to, with its platform.
 
-use std::path::Path;
-
 use sha2::{Digest, Sha256};
 
 use crate::archive::{Archive, ArchiveError};
@@ -10,7 +8,7 @@ use crate::document::{Configuration, Descriptor, Document, Index, Manifest};
 use crate::platform::Candidate;
 use crate::progress::Caller;
 use crate::registry::answer::PullError;
-use crate::registry::{Access, Spool};
+use crate::registry::{Access, Remote};
 use crate::source::Source;
 
 /// Why it cannot be said what an image offers.
@@ -22,21 +20,20 @@ pub enum OfferError {
     Pull(#[from] Box<PullError>),
 }
 
-/// The candidates of an image, in its order. `work` takes the few small blobs that have to be read. A directory is
-/// its own image and offers one that says nothing.
-pub fn of(source: &Source, work: &Path, caller: Caller<'_>) -> Result<Vec<Candidate>, OfferError> {
+/// The candidates of an image, in its order. A directory is its own image and offers one that says nothing.
+pub fn of(source: &Source, access: &Access, caller: Caller<'_>) -> Result<Vec<Candidate>, OfferError> {
     match source {
         Source::Dir(path) => Ok(vec![Candidate { digest: path.display().to_string(), platform: None }]),
         Source::OciArchive(path) => Ok(candidates(&Archive::open(path)?)?),
         Source::Reference(reference) => {
-            let remote = Spool::open(reference, &Access::default(), work, caller).map_err(Box::new)?;
+            let remote = Remote::open(reference, access, caller).map_err(Box::new)?;
             Ok(candidates(&remote).map_err(Box::new)?)
         }
     }
 }
 
 pub(crate) fn candidates<B: Blobs>(blobs: &B) -> Result<Vec<Candidate>, B::Error> {
-    let root = blobs.root()?;
+    let root = blobs.root()?.bytes;
     let mut found = Vec::new();
     match json("the image's index", &root)? {
         Document::Manifest(manifest) => {
@@ -79,7 +76,7 @@ fn document<B: Blobs>(blobs: &B, entry: &Descriptor) -> Result<Document, B::Erro
 
 fn of_manifest<B: Blobs>(blobs: &B, digest: String, manifest: &Manifest) -> Result<Candidate, B::Error> {
     let name = &manifest.config.digest;
-    let configuration: Configuration = json(name, &blobs.blob(&manifest.config)?.document(name)?)?;
+    let configuration: Configuration = json(name, &blobs.document(&manifest.config)?)?;
     Ok(Candidate { digest, platform: Some(configuration.platform) })
 }
 
@@ -92,7 +89,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.tar");
         sample.write(&path);
-        let found = of(&Source::OciArchive(path), dir.path(), Caller::silent()).unwrap();
+        let found = of(&Source::OciArchive(path), &Access::default(), Caller::silent()).unwrap();
         found.iter().map(|each| each.platform.as_ref().unwrap().to_string()).collect()
     }
 

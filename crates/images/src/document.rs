@@ -1,5 +1,7 @@
 //! The JSON of an image: index, manifest, configuration. Only the fields that are used; others pass by.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::platform::{self, Candidate, Host, Isolation, NoMatch};
@@ -60,8 +62,32 @@ pub struct Manifest {
 pub struct Configuration {
     #[serde(flatten)]
     pub platform: Platform,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created: Option<String>,
     #[serde(default)]
     pub config: Runs,
+    #[serde(default)]
+    pub rootfs: RootFs,
+}
+
+/// The layers by the digests of their decompressed bytes, the bottom one first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct RootFs {
+    #[serde(default)]
+    pub diff_ids: Vec<String>,
+}
+
+/// What else an image says about itself. Read from the same bytes as [`Configuration`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct Remarks {
+    #[serde(default)]
+    config: Option<Labels>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+struct Labels {
+    #[serde(rename = "Labels", default)]
+    labels: Option<BTreeMap<String, String>>,
 }
 
 /// What a container of this image runs if the pod does not say otherwise.
@@ -81,6 +107,14 @@ pub struct Runs {
 /// Builders write `null` where they mean an empty list.
 fn null_is_empty<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or_default())
+}
+
+// === impl Remarks ===
+
+impl Remarks {
+    pub fn labels(self) -> BTreeMap<String, String> {
+        self.config.and_then(|config| config.labels).unwrap_or_default()
+    }
 }
 
 // === impl Document ===

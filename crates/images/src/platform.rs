@@ -232,6 +232,15 @@ impl Host {
         Host { os: os.to_owned(), architecture: architecture.to_owned(), variant: None, os_version: None }
     }
 
+    /// A host of this system here: the build of Windows matters only where images have one.
+    pub fn here(os: &str, architecture: &str) -> Host {
+        let host = Host::new(os, architecture);
+        match (os == "windows").then(|| os::host::facts().ok()?.windows_build).flatten() {
+            Some(build) => host.with_version(&build.to_string()),
+            None => host,
+        }
+    }
+
     #[must_use]
     pub fn with_version(mut self, version: &str) -> Host {
         self.os_version = Some(version.to_owned());

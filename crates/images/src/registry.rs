@@ -27,7 +27,6 @@ mod login;
 mod network;
 mod segment;
 mod session;
-mod spool;
 mod stream;
 
 use std::sync::Arc;
@@ -43,7 +42,6 @@ use answer::PullError;
 use backoff::Tries;
 use session::{Purpose, Session};
 
-pub(crate) use spool::Spool;
 pub use stream::BlobStream;
 
 const MANIFEST_TYPES: [&str; 4] = [

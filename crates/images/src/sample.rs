@@ -38,8 +38,8 @@ impl Sample {
     /// Adds an image of one layer to the index.
     pub(crate) fn image(mut self, os: &str, files: &[(&str, &str)]) -> Sample {
         let layer = self.blob(&tar_of(files));
-        let config =
-            json!({"os": os, "architecture": "amd64", "config": {"Entrypoint": ["/app"], "Env": ["A=1"]}});
+        let config = json!({"os": os, "architecture": "amd64", "rootfs": {"type": "layers", "diff_ids": [layer]},
+            "config": {"Entrypoint": ["/app"], "Env": ["A=1"]}});
         let config = self.blob(config.to_string().as_bytes());
         let manifest = json!({"config": {"digest": config}, "layers": [{"digest": layer}]});
         let digest = self.blob(manifest.to_string().as_bytes());

@@ -12,8 +12,8 @@ use std::path::{Component, Path, PathBuf};
 use os::overlay::Said;
 
 pub use above::Above;
+pub(crate) use above::{Stacked, above};
 
-#[expect(dead_code, reason = "the pull engine is to use it")]
 mod above;
 
 /// A path may lead through so many links, as for the kernel.

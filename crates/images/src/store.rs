@@ -1,34 +1,46 @@
-//! Unpacked images: complete or absent, never half.
+//! Images of this host: pulled, unpacked, looked at.
 //!
-//! An image is unpacked beside its place and renamed into it, so a kill at any moment leaves either the
-//! whole image or a directory that the next start sweeps.
+//! What is on the disk is [`crate::content`]'s; how it comes there is [`crate::pull`]'s. Here is what a container asks
+//! for and what it gets. Several processes use one store at the same time.
 
+mod files;
 mod load;
-mod names;
+mod old;
+mod status;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 use std::time::Instant;
 
-use self::names::Names;
+use os::tree::Marks;
+
 use crate::archive::{Archive, ArchiveError};
-use crate::blobs::{Blobs, ContentError, file_name};
-use crate::document::{Configuration, Manifest, Runs};
+use crate::blobs::{Blobs, ContentError};
+use crate::content::{Content, DepotError};
+use crate::digest::Digest;
+use crate::document::Runs;
+use crate::names::Named;
+use crate::platform::{Host, Isolation};
 use crate::policy::PullPolicy;
 use crate::progress::{Caller, Progress};
+use crate::pull::{Halt, Pull, Pulled};
+use crate::record::Record;
 use crate::reference::Reference;
 use crate::registry::answer::PullError;
-use crate::registry::{Access, Spool};
+use crate::registry::{Access, Remote};
 use crate::source::Source;
 use crate::stack::Above;
-use crate::unpack::{self, Layout, UnpackError};
+use crate::unpack::UnpackError;
 
-/// The directory in which images stand unpacked. One process at a time uses it; the caller holds the lock.
-#[derive(Debug)]
+pub use status::Status;
+
+/// The images of one host.
+#[derive(Debug, Clone)]
 pub struct Store {
-    dir: PathBuf,
-    names: Names,
+    content: Content,
+    /// What layers for an overlay are marked with; without it images are unpacked whole.
+    marks: Option<Marks>,
 }
 
 /// What a container asks for, and the host it is for.
@@ -37,13 +49,18 @@ pub struct Wanted<'a> {
     pub source: &'a Source,
     /// If the pod says so; else the default of the reference.
     pub policy: Option<PullPolicy>,
-    pub os: &'a str,
-    pub architecture: &'a str,
+    pub host: &'a Host,
+    pub isolation: Isolation,
+    pub access: &'a Access,
+    /// For whom the image is kept from now on, until [`Content::unpin`].
+    pub pin: Option<&'a str>,
 }
 
 /// An image, ready to be a container's lower layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
+    /// Its configuration's digest; a directory that is its own image has none.
+    pub id: Option<Digest>,
     /// Where its files are. Shared: containers must not write there.
     pub files: Files,
     pub runs: Runs,
@@ -58,7 +75,7 @@ pub enum Files {
     Layers {
         /// The top one first.
         lower: Vec<PathBuf>,
-        /// What has to stand above them, parents first: see [`crate::stack::above`].
+        /// What has to stand above them, parents first: see [`crate::stack`].
         implied: Vec<Above>,
     },
 }
@@ -71,60 +88,77 @@ pub enum ImageError {
     Archive { path: PathBuf, source: ArchiveError },
     #[error("layer {digest} of {image}")]
     Layer { image: String, digest: String, source: UnpackError },
+    #[error("layer {digest} of {image} unpacks to {found}, of which the configuration says {wanted}")]
+    DiffId { image: String, digest: String, wanted: String, found: String },
     #[error("pull {reference}")]
     Pull { reference: String, source: Box<PullError> },
+    #[error("pull {image}: interrupted")]
+    GaveUp { image: String },
     #[error(
         "{reference} is not on this host and imagePullPolicy is Never: \
          wanted an image that was pulled before, or the policy IfNotPresent"
     )]
     Never { reference: String },
-    #[error("the list of pulled images {path}: without it they are pulled again")]
-    Names { path: PathBuf, source: io::Error },
+    #[error("unpack {image}")]
+    Stored { image: Digest, source: ContentError },
+    #[error(transparent)]
+    Depot(#[from] DepotError),
     #[error("the image store at {path}")]
     Store { path: PathBuf, source: io::Error },
 }
 
-const CONFIGURATION: &str = "config.json";
-const FILES: &str = "files";
-const UNFINISHED: &str = "unfinished-";
-
 // === impl Store ===
 
 impl Store {
-    /// Opens the store and removes what an interrupted unpacking left.
+    /// Opens the store and removes what an earlier version, or a process that died, left in it.
     pub fn open(dir: &Path) -> Result<Store, ImageError> {
-        let store = Store { dir: dir.to_owned(), names: Names::of(dir) };
-        store.open_dir().map_err(|source| ImageError::Store { path: dir.to_owned(), source })?;
-        Ok(store)
+        let content = Content::open(dir)?;
+        old::sweep(dir).map_err(|source| ImageError::Store { path: dir.to_owned(), source })?;
+        Ok(Store { marks: os::tree::overlay_marks(dir).ok(), content })
     }
 
-    fn open_dir(&self) -> io::Result<()> {
-        os::file::make_private_dir(&self.dir)?;
-        for entry in std::fs::read_dir(&self.dir)? {
-            let entry = entry?;
-            if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
-                os::file::remove_tree(&entry.path())?;
-            }
-        }
-        Ok(())
+    pub fn content(&self) -> &Content {
+        &self.content
     }
 
     /// The image that is wanted, pulled and unpacked if it was not yet.
     pub fn ensure(&self, wanted: &Wanted<'_>, caller: Caller<'_>) -> Result<Image, ImageError> {
         match wanted.source {
             Source::Dir(path) if path.is_dir() => {
-                Ok(Image { files: Files::Dir(path.clone()), runs: Runs::default() })
+                Ok(Image { id: None, files: Files::Dir(path.clone()), runs: Runs::default() })
             }
             Source::Dir(path) => Err(ImageError::NotADirectory { path: path.clone() }),
-            Source::OciArchive(path) => self.ensure_archive(path, wanted),
+            Source::OciArchive(path) => {
+                let pulled = self.take_archive(path, &path.display().to_string(), wanted, true, caller)?;
+                self.ready(&pulled.record, wanted)
+            }
             Source::Reference(reference) => self.ensure_reference(reference, wanted, caller),
         }
     }
 
-    fn ensure_archive(&self, path: &Path, wanted: &Wanted<'_>) -> Result<Image, ImageError> {
-        let bad = |source| ImageError::Archive { path: path.to_owned(), source };
-        let archive = Archive::open(path).map_err(bad)?;
-        Ok(self.take(&archive, wanted, &path.display().to_string(), bad)?.1)
+    /// Brings what a name means now; unpacked, or its blobs only.
+    pub fn pull(
+        &self,
+        reference: &Reference,
+        wanted: &Wanted<'_>,
+        unpack: bool,
+        caller: Caller<'_>,
+    ) -> Result<Arc<Record>, ImageError> {
+        let (name, begun) = (reference.to_string(), Instant::now());
+        let bad = |e| match e {
+            PullError::GaveUp => ImageError::GaveUp { image: name.clone() },
+            e => ImageError::Pull { reference: name.clone(), source: Box::new(e) },
+        };
+        (caller.tell)(&Progress::Pulling { reference: name.clone() });
+        let halt = Halt::new(caller);
+        let gave_up = || halt.is_called();
+        let inner = Caller { tell: caller.tell, gave_up: &gave_up };
+        let remote = Remote::open(reference, wanted.access, inner).map_err(bad)?;
+        let pulled = self.take(&remote, &name, wanted, unpack, &halt, inner, &bad)?;
+        self.name(reference, &pulled)?;
+        let (bytes, took) = (remote.moved(), begun.elapsed());
+        (caller.tell)(&Progress::Pulled { reference: name, bytes, took });
+        Ok(Arc::new(pulled.record))
     }
 
     fn ensure_reference(
@@ -135,134 +169,50 @@ impl Store {
     ) -> Result<Image, ImageError> {
         let policy = wanted.policy.unwrap_or_else(|| PullPolicy::default_for(reference));
         if policy != PullPolicy::Always
-            && let Some(id) = self.names.get(reference).map_err(|e| self.unlisted(e))?
-            && let Some(image) = self.present(&id, wanted)
+            && let Some(id) = self.named(reference)?
+            && let Some(image) = self.here(&id, wanted, caller)?
         {
             return Ok(image);
         }
         if policy == PullPolicy::Never {
             return Err(ImageError::Never { reference: reference.to_string() });
         }
-        self.pull(reference, wanted, caller)
+        let record = self.pull(reference, wanted, true, caller)?;
+        self.ready(&record, wanted)
     }
 
-    fn pull(
+    fn take_archive(
         &self,
-        reference: &Reference,
+        path: &Path,
+        name: &str,
         wanted: &Wanted<'_>,
+        unpack: bool,
         caller: Caller<'_>,
-    ) -> Result<Image, ImageError> {
-        let (name, begun) = (reference.to_string(), Instant::now());
-        let bad = |e| ImageError::Pull { reference: name.clone(), source: Box::new(e) };
-        (caller.tell)(&Progress::Pulling { reference: name.clone() });
-        let blobs = Unfinished::make(&self.dir)?;
-        let remote = Spool::open(reference, &Access::default(), &blobs.path, caller).map_err(bad)?;
-        let (id, image) = self.take(&remote, wanted, &name, bad)?;
-        self.names.set(reference, &id).map_err(|e| self.unlisted(e))?;
-        let (bytes, took) = (remote.moved(), begun.elapsed());
-        (caller.tell)(&Progress::Pulled { reference: name, bytes, took });
-        Ok(image)
+    ) -> Result<Pulled, ImageError> {
+        let bad = |source| ImageError::Archive { path: path.to_owned(), source };
+        let archive = Archive::open(path).map_err(bad)?;
+        self.take(&archive, name, wanted, unpack, &Halt::new(caller), caller, &bad)
     }
 
-    /// The image of these blobs and its id. An image that is here already costs its manifest only.
+    #[expect(clippy::too_many_arguments, reason = "the parts of a pull, named where it is made")]
     fn take<B: Blobs>(
         &self,
         blobs: &B,
-        wanted: &Wanted<'_>,
         name: &str,
-        bad: impl Fn(B::Error) -> ImageError,
-    ) -> Result<(String, Image), ImageError> {
-        let manifest = blobs.find(wanted.os, wanted.architecture).map_err(&bad)?;
-        let id = manifest.config.digest.clone();
-        let place = self.place(&id).map_err(|e| bad(e.into()))?;
-        if let Some(image) = self.present(&id, wanted) {
-            return Ok((id, image));
-        }
-        let configuration = blobs.configuration(&manifest, wanted.os, wanted.architecture).map_err(&bad)?;
-        let unfinished = Unfinished::make(&self.dir)?;
-        unpack_into(&unfinished.path, blobs, &manifest, &configuration, name, bad)?;
-        unfinished.become_whole(&place)?;
-        Ok((id, Image { files: Files::Dir(place.join(FILES)), runs: configuration.config }))
+        wanted: &Wanted<'_>,
+        unpack: bool,
+        halt: &Halt<'_>,
+        caller: Caller<'_>,
+        bad: &(dyn Fn(B::Error) -> ImageError + Sync),
+    ) -> Result<Pulled, ImageError> {
+        let pull = Pull { content: &self.content, blobs, marks: self.marks, name, caller, halt, bad };
+        pull.run(wanted.host, wanted.isolation, unpack)
     }
 
-    fn place(&self, id: &str) -> Result<PathBuf, ContentError> {
-        Ok(self.dir.join(file_name(id)?))
-    }
-
-    /// The image with this id, if it is here and for this platform.
-    fn present(&self, id: &str, wanted: &Wanted<'_>) -> Option<Image> {
-        let place = self.place(id).ok()?;
-        let bytes = std::fs::read(place.join(CONFIGURATION)).ok()?;
-        let configuration: Configuration = serde_json::from_slice(&bytes).ok()?;
-        let platform = &configuration.platform;
-        let fits = platform.os == wanted.os && platform.architecture == wanted.architecture;
-        fits.then(|| Image { files: Files::Dir(place.join(FILES)), runs: configuration.config })
-    }
-
-    fn unlisted(&self, source: io::Error) -> ImageError {
-        ImageError::Names { path: self.names.path().to_owned(), source }
-    }
-}
-
-fn unpack_into<B: Blobs>(
-    dir: &Path,
-    blobs: &B,
-    manifest: &Manifest,
-    configuration: &Configuration,
-    name: &str,
-    bad: impl Fn(B::Error) -> ImageError,
-) -> Result<(), ImageError> {
-    write_configuration(configuration, dir)
-        .map_err(|source| ImageError::Store { path: dir.to_owned(), source })?;
-    let layout = if configuration.platform.os == "windows" { Layout::Windows } else { Layout::Plain };
-    for layer in &manifest.layers {
-        let mut blob = blobs.blob(layer).map_err(&bad)?;
-        unpack::apply(&mut blob, &dir.join(FILES), layout).map_err(|source| ImageError::Layer {
-            image: name.to_owned(),
-            digest: layer.digest.clone(),
-            source,
-        })?;
-        blob.finish().map_err(|e| bad(e.into()))?;
-    }
-    Ok(())
-}
-
-fn write_configuration(configuration: &Configuration, into: &Path) -> io::Result<()> {
-    std::fs::create_dir_all(into.join(FILES))?;
-    std::fs::write(into.join(CONFIGURATION), serde_json::to_vec_pretty(configuration)?)
-}
-
-/// A directory of the store that goes when it does not become whole; after a crash at the next opening.
-#[derive(Debug)]
-struct Unfinished {
-    path: PathBuf,
-}
-
-// === impl Unfinished ===
-
-impl Unfinished {
-    fn make(store: &Path) -> Result<Unfinished, ImageError> {
-        static SERIAL: AtomicU64 = AtomicU64::new(0);
-        let name = format!("{UNFINISHED}{}-{}", std::process::id(), SERIAL.fetch_add(1, Ordering::Relaxed));
-        let path = store.join(name);
-        match std::fs::create_dir(&path) {
-            Ok(()) => Ok(Unfinished { path }),
-            Err(source) => Err(ImageError::Store { path, source }),
-        }
-    }
-
-    fn become_whole(self, place: &Path) -> Result<(), ImageError> {
-        // What stands there was found not to be an image: its configuration cannot be read.
-        os::file::remove_tree(place)
-            .and_then(|()| std::fs::rename(&self.path, place))
-            .map_err(|source| ImageError::Store { path: place.to_owned(), source })
-    }
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        // The error that led here is the one to tell; the next opening sweeps what stays.
-        drop(os::file::remove_tree(&self.path));
+    /// From now on the name means this image.
+    fn name(&self, reference: &Reference, pulled: &Pulled) -> Result<(), ImageError> {
+        let named = Named { id: pulled.record.id.clone(), target: pulled.target.clone() };
+        Ok(self.content.names().set(reference, &named)?)
     }
 }
 

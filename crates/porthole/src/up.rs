@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::anyhow;
+use images::{Access, Caller, Progress};
 use os::interrupt::Interrupt;
 use runtime::admit::{Admitted, admit};
 use runtime::run::event::{Event, What};
@@ -42,6 +43,9 @@ pub fn up(args: &UpArgs) -> Outcome {
     let interrupts = Mutex::new(interrupts);
     let images = pull(&node, &pods, &interrupts)?;
     let interrupts = interrupts.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if !args.once {
+        settle(&node);
+    }
     let mode = if args.once { Mode::Once } else { Mode::AsThePodSays };
     let mut session = Session::new(&node, args, interrupts);
     for (pod, images) in pods.into_iter().zip(images) {
@@ -56,15 +60,29 @@ fn pull(
     pods: &[Admitted],
     interrupts: &Mutex<Receiver<Interrupt>>,
 ) -> Result<Vec<Vec<images::Image>>, Failure> {
-    let tell = |progress: &images::Progress| say(&progress.to_string());
+    let tell = |progress: &Progress| match progress {
+        // Pods are looked at here, not layers: `porthole image pull` shows those.
+        Progress::Resolved { .. } | Progress::Layer { .. } => {}
+        told => say(&told.to_string()),
+    };
     let interrupted = AtomicBool::new(false);
     // Several threads ask, and the interrupt comes once: who hears it tells the others.
     let gave_up = || {
         let came = interrupts.lock().unwrap_or_else(PoisonError::into_inner).try_recv().is_ok();
         interrupted.fetch_or(came, Ordering::Relaxed) || came
     };
-    let caller = images::Caller { tell: &tell, gave_up: &gave_up };
-    pods.iter().map(|pod| run::pull(node, pod, caller)).collect::<Result<_, _>>().or_no()
+    let (access, caller) = (Access::default(), Caller { tell: &tell, gave_up: &gave_up });
+    pods.iter().map(|pod| run::pull(node, pod, &access, caller)).collect::<Result<_, _>>().or_no()
+}
+
+/// Layers that were just unpacked reach the disk while their pods start: after power loss they are not unpacked again.
+fn settle(node: &Node) {
+    let content = node.images.content().clone();
+    std::thread::spawn(move || {
+        if let Err(e) = content.settle() {
+            say(&format!("warning: {}", Failure::new(code::ENVIRONMENT, e).line()));
+        }
+    });
 }
 
 /// Pods of an earlier `up` that nobody looks after any more: they run on, and that must not go unsaid.

@@ -26,5 +26,6 @@ pub mod view;
 
 mod fate;
 mod node;
+mod pins;
 
 pub use node::{Node, NodeError};

@@ -35,6 +35,8 @@ pub enum NodeError {
     Holder(#[from] HolderError),
     #[error("clean up after an earlier run")]
     Sweep(#[from] RemoveError),
+    #[error("release images of pods that are gone")]
+    Pins(#[from] images::DepotError),
 }
 
 fn holder_of_lock(pid: Option<u32>) -> String {
@@ -80,6 +82,6 @@ impl Node {
                 remove::remove_dir(&dir)?;
             }
         }
-        Ok(())
+        Ok(self.release_images_of_nobody()?)
     }
 }

@@ -18,7 +18,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use holder::client::{Client, ClientError};
-use images::{Caller, Image, PullPolicy, Wanted};
+use images::platform::{Host, Isolation};
+use images::{Access, Caller, Image, PullPolicy, Wanted};
 use os::channel::Endpoint;
 
 use crate::admit::{Admitted, Asked, RestartPolicy};
@@ -26,6 +27,7 @@ use crate::holders::{self, HolderError};
 use crate::journal::{Effect, Journal, JournalError};
 use crate::layout::PodDir;
 use crate::node::Node;
+use crate::pins::Owner;
 use crate::record::Kind;
 use event::{Event, What};
 use stop_flag::StopFlag;
@@ -121,17 +123,32 @@ pub fn start(
 /// The images of a pod, pulled and unpacked where they were not: before anything of any pod is started.
 ///
 /// A pod that is here already has its images: a registry that is away must not keep it from being taken up again.
-pub fn pull(node: &Node, pod: &Admitted, caller: Caller<'_>) -> Result<Vec<Image>, RunError> {
+///
+/// From now on they are kept for the pod, until it is removed or, if it never comes to be, until the next start.
+pub fn pull(
+    node: &Node,
+    pod: &Admitted,
+    access: &Access,
+    caller: Caller<'_>,
+) -> Result<Vec<Image>, RunError> {
+    let host = Host::here(&node.facts.os, &node.facts.architecture);
+    let owner = Owner::of(pod).to_string();
     let here = adopt::is_here(pod, &node.layout.pod(pod.uid));
     let ensure = |asked: &Asked| {
         let policy = asked.container.image_pull_policy.as_deref().map(PullPolicy::parse).transpose();
         let policy = policy.map_err(|source| RunError::Policy { pod: pod.full_name(), source })?;
         let policy =
             if here && policy != Some(PullPolicy::Never) { Some(PullPolicy::IfNotPresent) } else { policy };
-        let (os, architecture) = (&node.facts.os, &node.facts.architecture);
-        node.images
-            .ensure(&Wanted { source: &asked.source, policy, os, architecture }, caller)
-            .map_err(|source| RunError::Image { pod: pod.full_name(), source: Box::new(source) })
+        let wanted = Wanted {
+            source: &asked.source,
+            policy,
+            host: &host,
+            isolation: Isolation::HostProcess,
+            access,
+            pin: Some(&owner),
+        };
+        let ensured = node.images.ensure(&wanted, caller);
+        ensured.map_err(|source| RunError::Image { pod: pod.full_name(), source: Box::new(source) })
     };
     pod.containers.iter().map(ensure).collect()
 }
@@ -165,6 +182,7 @@ impl PodRun {
         }
         remove::undo(&self.pod.dir)?;
         remove::remove_dir(&self.pod.dir)?;
+        remove::release(&self.pod.node, &Owner::of(&self.pod.pod))?;
         self.pod.tell(None, if lost { What::Lost } else { What::Removed });
         Ok(())
     }

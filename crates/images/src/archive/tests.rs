@@ -1,13 +1,15 @@
 use super::*;
-use crate::blobs::LONGEST_DOCUMENT;
+use crate::blobs::{LONGEST_DOCUMENT, configuration};
 use crate::document::{Configuration, Manifest};
+use crate::platform::{Host, Isolation};
 use crate::sample::{Sample, digest, tar_of};
 
 /// The image for this platform, as the store looks for it.
 fn choose(archive: &Archive, os: &str) -> Result<(Manifest, Configuration), ArchiveError> {
-    let manifest = archive.find(os, "amd64")?;
-    let configuration = archive.configuration(&manifest, os, "amd64")?;
-    Ok((manifest, configuration))
+    let (host, isolation) = (Host::new(os, "amd64"), Isolation::HostProcess);
+    let manifest = archive.find(&host, isolation)?.manifest;
+    let bytes = archive.document(&manifest.config)?;
+    Ok((manifest, configuration("config", &bytes, &host, isolation)?))
 }
 
 fn opened(sample: Sample) -> (tempfile::TempDir, Archive) {
@@ -56,21 +58,32 @@ fn damage_is_seen_wherever_it_is() {
             "{text}"
         );
     }
-    let (_dir, archive) = opened(Sample::default().image("linux", &[("a", "body")]).damage("body"));
-    let (manifest, _) = choose(&archive, "linux").unwrap();
-    let blob = archive.blob(&manifest.layers[0]).unwrap();
-    assert!(matches!(blob.finish(), Err(ContentError::Damaged { .. })));
 }
 
 #[test]
-fn a_whole_blob_reads_as_it_was() {
+fn a_blob_reads_as_it_was_from_any_place_and_by_several_at_once() {
     let (_dir, archive) = opened(Sample::default().image("linux", &[("a", "body")]));
     let (manifest, _) = choose(&archive, "linux").unwrap();
-    let mut blob = archive.blob(&manifest.layers[0]).unwrap();
-    let mut bytes = Vec::new();
-    blob.read_to_end(&mut bytes).unwrap();
-    assert_eq!(bytes, tar_of(&[("a", "body")]));
-    blob.finish().unwrap();
+    let (layer, whole) = (&manifest.layers[0], tar_of(&[("a", "body")]));
+    assert_eq!(archive.size(layer).unwrap(), whole.len() as u64);
+    let mut streams: Vec<_> =
+        [0, 1, 512, 1 << 40].map(|from| (from, archive.stream(layer, from).unwrap())).into();
+    for (from, stream) in &mut streams {
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        assert_eq!(bytes, whole[whole.len().min(usize::try_from(*from).unwrap())..], "from {from}");
+    }
+}
+
+#[test]
+fn the_list_of_an_archive_is_not_the_image() {
+    let (_dir, archive) = opened(Sample::default().image("linux", &[]));
+    let found = archive.find(&Host::new("linux", "amd64"), Isolation::HostProcess).unwrap();
+    assert_eq!((found.way.len(), found.target()), (1, found.digest()));
+    let (_dir, archive) = opened(Sample::default().image("linux", &[]).nested());
+    let found = archive.find(&Host::new("linux", "amd64"), Isolation::HostProcess).unwrap();
+    assert_eq!(found.way.len(), 2);
+    assert_ne!(found.target(), found.digest());
 }
 
 #[test]

@@ -2,18 +2,22 @@
 
 use std::error::Error;
 use std::fs::File;
-use std::io;
+use std::io::{Read, Write};
 use std::path::Path;
+
+use sha2::{Digest as _, Sha256};
 
 use super::config::Config;
 use super::layer::{self, Shape};
 use super::output::Layer;
 use super::{BuildError, Scope};
 use crate::archive::Archive;
-use crate::blobs::Blobs;
+use crate::blobs::{Blobs, check};
 use crate::candidates::candidates;
+use crate::digest::Digest;
+use crate::document::Descriptor;
 use crate::platform::{Candidate, Host, Isolation};
-use crate::registry::{Access, Spool};
+use crate::registry::{Access, Remote};
 use crate::source::Source;
 
 /// Where a stage's image comes from.
@@ -33,6 +37,8 @@ pub(super) struct Base {
     pub(super) dir: Option<std::path::PathBuf>,
 }
 
+/// What is copied at a time.
+const PIECE: usize = 256 << 10;
 /// The name that stands for the base that is made here.
 pub(super) const HOST_PROCESS: &str = "hpc";
 /// The one that Microsoft publishes. Its hives are empty files, which Windows Server 2025 does not take.
@@ -61,7 +67,7 @@ impl Origin {
                 read(&archive, name, scope)
             }
             Origin::Image(Source::Reference(reference)) => {
-                let remote = Spool::open(reference, &Access::default(), scope.work, scope.request.caller)
+                let remote = Remote::open(reference, &Access::default(), scope.request.caller)
                     .map_err(|e| bad(name, e))?;
                 read(&remote, name, scope)
             }
@@ -89,16 +95,11 @@ impl Origin {
     }
 }
 
-fn read<B: Blobs>(blobs: &B, name: &str, scope: &Scope<'_>) -> Result<Base, BuildError>
-where
-    B::Error: Error + Send + Sync + 'static,
-{
+fn read<B: Blobs>(blobs: &B, name: &str, scope: &Scope<'_>) -> Result<Base, BuildError> {
     let offered = candidates(blobs).map_err(|e| bad(name, e))?;
     let host = host(&offered, scope);
-    let manifest = blobs.find_for(&host, scope.isolation()).map_err(|e| bad(name, e))?;
-    let config = &manifest.config.digest;
-    let bytes =
-        blobs.blob(&manifest.config).map_err(|e| bad(name, e))?.document(config).map_err(|e| bad(name, e))?;
+    let manifest = blobs.find(&host, scope.isolation()).map_err(|e| bad(name, e))?.manifest;
+    let bytes = blobs.document(&manifest.config).map_err(|e| bad(name, e))?;
     let config = Config::parse(&bytes).map_err(|e| bad(name, e))?;
     let fits = (config.text("os"), config.text("architecture")) == (Some(&host.os), Some(&host.architecture));
     if !fits || config.diff_ids().len() != manifest.layers.len() {
@@ -110,15 +111,33 @@ where
     }
     let mut layers = Vec::new();
     for found in &manifest.layers {
-        let mut blob = blobs.blob(found).map_err(|e| bad(name, e))?;
-        let path = scope.blobs.join(found.digest.trim_start_matches("sha256:"));
-        let size = File::create(&path)
-            .and_then(|mut file| io::copy(&mut blob, &mut file))
-            .map_err(|source| BuildError::Write { path, source })?;
-        blob.finish().map_err(|e| bad(name, e))?;
+        let size = copy(blobs, found, name, scope)?;
         layers.push(Layer::taken(found, size));
     }
     Ok(Base { config, layers, dir: None })
+}
+
+/// Takes a layer as it is, checked on the way.
+fn copy<B: Blobs>(blobs: &B, layer: &Descriptor, name: &str, scope: &Scope<'_>) -> Result<u64, BuildError> {
+    let digest = Digest::parse(&layer.digest).map_err(|e| bad(name, e))?;
+    let size = blobs.size(layer).map_err(|e| bad(name, e))?;
+    let path = scope.blobs.join(digest.hex());
+    let unwritten = |source| BuildError::Write { path: path.clone(), source };
+    let mut stream = blobs.stream(layer, 0).map_err(|e| bad(name, e))?.take(size);
+    let mut file = File::create(&path).map_err(unwritten)?;
+    let (mut hash, mut piece) = (Sha256::new(), vec![0; PIECE]);
+    let mut written = 0;
+    loop {
+        let read = stream.read(&mut piece).map_err(|e| bad(name, B::broken(e)))?;
+        if read == 0 {
+            break;
+        }
+        hash.update(&piece[..read]);
+        file.write_all(&piece[..read]).map_err(unwritten)?;
+        written += read as u64;
+    }
+    check(digest.as_str(), &hash.finalize()).map_err(|e| bad(name, e))?;
+    Ok(written)
 }
 
 /// The system that is asked for; else Windows if the image has it, for which this program is; else what it has.

@@ -67,12 +67,12 @@ impl World {
 
 impl Seen {
     fn manifest(&self, os: &str) -> Manifest {
-        self.archive.find(os, "amd64").unwrap()
+        self.archive.find(&Host::new(os, "amd64"), Isolation::HostProcess).unwrap().manifest
     }
 
     fn json(&self, os: &str) -> Value {
         let config = self.manifest(os).config;
-        serde_json::from_slice(&self.archive.blob(&config).unwrap().document("config").unwrap()).unwrap()
+        serde_json::from_slice(&self.archive.document(&config).unwrap()).unwrap()
     }
 
     /// The files of all layers, as a host would have them.
@@ -81,7 +81,7 @@ impl Seen {
         let layout =
             if os == "windows" { crate::unpack::Layout::Windows } else { crate::unpack::Layout::Plain };
         for layer in &self.manifest(os).layers {
-            crate::unpack::apply(self.archive.blob(layer).unwrap(), dir.path(), layout).unwrap();
+            crate::unpack::apply(self.archive.stream(layer, 0).unwrap(), dir.path(), layout).unwrap();
         }
         let mut files = Vec::new();
         list(dir.path(), "", &mut files);
@@ -146,8 +146,9 @@ fn several_os_versions_become_an_index() {
     let seen = world.build("FROM hpc\nCOPY a.exe /").unwrap();
     for (build, version) in [("10.0.20348.9", "10.0.20348.1"), ("10.0.26100.9", "10.0.26100.1")] {
         let host = Host::new("windows", "amd64").with_version(build);
-        let manifest = seen.archive.find_for(&host, Isolation::Process).unwrap();
-        let configuration: Configuration = seen.archive.configuration(&manifest, "windows", "amd64").unwrap();
+        let manifest = seen.archive.find(&host, Isolation::Process).unwrap().manifest;
+        let configuration: Configuration =
+            serde_json::from_slice(&seen.archive.document(&manifest.config).unwrap()).unwrap();
         assert_eq!(configuration.platform.os_version.as_deref(), Some(version));
     }
     world.versions = vec!["ten".into()];

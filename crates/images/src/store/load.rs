@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use super::{Image, ImageError, Store, Wanted};
-use crate::archive::Archive;
+use crate::platform::{Host, Isolation};
+use crate::progress::Caller;
 use crate::reference::Reference;
+use crate::registry::Access;
 use crate::source::Source;
 
 // === impl Store ===
@@ -18,13 +20,14 @@ impl Store {
         os: &str,
         architecture: &str,
     ) -> Result<Image, ImageError> {
-        let bad = |source| ImageError::Archive { path: archive.to_owned(), source };
         let source = Source::OciArchive(archive.to_owned());
-        let wanted = Wanted { source: &source, policy: None, os, architecture };
-        let blobs = Archive::open(archive).map_err(bad)?;
-        let (id, image) = self.take(&blobs, &wanted, &name.to_string(), bad)?;
-        self.names.set(name, &id).map_err(|e| self.unlisted(e))?;
-        Ok(image)
+        let (host, access) = (Host::here(os, architecture), Access::default());
+        let isolation = Isolation::HostProcess;
+        let wanted =
+            Wanted { source: &source, policy: None, host: &host, isolation, access: &access, pin: None };
+        let pulled = self.take_archive(archive, &name.to_string(), &wanted, true, Caller::silent())?;
+        self.name(name, &pulled)?;
+        self.ready(&pulled.record, &wanted)
     }
 }
 
@@ -32,8 +35,8 @@ impl Store {
 mod tests {
     use super::*;
     use crate::policy::PullPolicy;
-    use crate::progress::Caller;
     use crate::sample::Sample;
+    use crate::stack::{Seen, Stack};
     use crate::store::Files;
 
     #[test]
@@ -45,11 +48,16 @@ mod tests {
         let name = Reference::parse("example.com/app:1").unwrap();
         let loaded = store.load(&path, &name, "linux", "amd64").unwrap();
         std::fs::remove_file(&path).unwrap();
-        let source = Source::Reference(name);
-        let policy = Some(PullPolicy::Never);
-        let wanted = Wanted { source: &source, policy, os: "linux", architecture: "amd64" };
+        let (source, host, access) =
+            (Source::Reference(name), Host::new("linux", "amd64"), Access::default());
+        let (policy, isolation) = (Some(PullPolicy::Never), Isolation::HostProcess);
+        let wanted = Wanted { source: &source, policy, host: &host, isolation, access: &access, pin: None };
         assert_eq!(store.ensure(&wanted, Caller::silent()).unwrap(), loaded);
-        let Files::Dir(files) = loaded.files else { panic!("{loaded:?}") };
-        assert!(files.join("a").is_file());
+        match loaded.files {
+            Files::Dir(files) => assert!(files.join("a").is_file()),
+            Files::Layers { lower, .. } => {
+                assert_eq!(Stack::new(&lower).resolve(Path::new("a")).unwrap(), Seen::File);
+            }
+        }
     }
 }

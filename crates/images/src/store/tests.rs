@@ -1,13 +1,25 @@
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use super::*;
-use crate::sample::Sample;
+use crate::record::Form;
+use crate::sample::{Sample, tar_of};
+use crate::stack::{Seen, Stack};
 
 struct World {
     dir: tempfile::TempDir,
+    host: Host,
+    access: Access,
 }
 
 impl World {
     fn new() -> World {
-        World { dir: tempfile::tempdir().unwrap() }
+        let dir = tempfile::tempdir().unwrap();
+        World { dir, host: Host::new("linux", "amd64"), access: Access::default() }
+    }
+
+    fn on(os: &str) -> World {
+        World { host: Host::new(os, "amd64"), ..World::new() }
     }
 
     fn archive(&self, sample: Sample) -> Source {
@@ -24,64 +36,72 @@ impl World {
         Store::open(&self.store_dir()).unwrap()
     }
 
-    fn ensure(&self, source: &Source, os: &str) -> Result<Image, ImageError> {
-        let wanted = Wanted { source, policy: None, os, architecture: "amd64" };
-        self.store().ensure(&wanted, Caller::silent())
+    fn wanted<'a>(&'a self, source: &'a Source, policy: Option<PullPolicy>) -> Wanted<'a> {
+        let isolation = Isolation::HostProcess;
+        Wanted { source, policy, host: &self.host, isolation, access: &self.access, pin: None }
     }
 
-    fn entries(&self) -> usize {
-        std::fs::read_dir(self.store_dir()).unwrap().count()
+    fn ensure(&self, source: &Source) -> Result<Image, ImageError> {
+        self.store().ensure(&self.wanted(source, None), Caller::silent())
     }
 }
 
-fn dir(image: &Image) -> &Path {
-    let Files::Dir(dir) = &image.files else { panic!("{image:?}") };
-    dir
+/// What a container sees under a path.
+fn seen(image: &Image, path: &str) -> Seen {
+    let lower = match &image.files {
+        Files::Dir(dir) => vec![dir.clone()],
+        Files::Layers { lower, .. } => lower.clone(),
+    };
+    Stack::new(&lower).resolve(Path::new(path)).unwrap()
+}
+
+fn layers(image: &Image) -> &[PathBuf] {
+    let Files::Layers { lower, .. } = &image.files else { panic!("{image:?}") };
+    lower
 }
 
 #[test]
-fn an_archive_becomes_a_directory_once() {
+fn an_archive_is_unpacked_once() {
     let world = World::new();
     let source = world.archive(Sample::default().image("linux", &[("bin/app", "x")]));
-    let image = world.ensure(&source, "linux").unwrap();
-    assert_eq!(std::fs::read_to_string(dir(&image).join("bin/app")).unwrap(), "x");
+    let image = world.ensure(&source).unwrap();
+    assert_eq!(seen(&image, "bin/app"), Seen::File);
     assert_eq!(
         (image.runs.entrypoint.as_slice(), image.runs.env.as_slice()),
         (&["/app".to_owned()][..], &["A=1".to_owned()][..])
     );
-    std::fs::write(dir(&image).join("mark"), "").unwrap();
-    let again = world.ensure(&source, "linux").unwrap();
+    std::fs::write(layers(&image)[0].join("mark"), "").unwrap();
+    let again = world.ensure(&source).unwrap();
     assert_eq!(again, image);
-    assert!(dir(&again).join("mark").exists(), "unpacked again");
-    assert_eq!(world.entries(), 1);
+    assert_eq!(seen(&again, "mark"), Seen::File, "unpacked again");
 }
 
 #[test]
-fn windows_images_lose_their_files_directory() {
-    let world = World::new();
+fn windows_images_lose_their_files_directory_and_are_whole() {
+    let world = World::on("windows");
     let source =
         world.archive(Sample::default().image("windows", &[("Files/app.exe", "x"), ("Hives/h", "")]));
-    let image = world.ensure(&source, "windows").unwrap();
-    assert!(dir(&image).join("app.exe").exists() && !dir(&image).join("Hives").exists());
+    let image = world.ensure(&source).unwrap();
+    let Files::Dir(dir) = &image.files else { panic!("{image:?}") };
+    assert!(dir.join("app.exe").exists() && !dir.join("Hives").exists());
+    assert_eq!(world.ensure(&source).unwrap(), image);
 }
 
 #[test]
 fn a_damaged_layer_leaves_no_image() {
-    let world = World::new();
-    let source = world.archive(Sample::default().image("linux", &[("a", "body")]).damage("body"));
-    assert!(matches!(world.ensure(&source, "linux"), Err(ImageError::Archive { .. })));
-    assert_eq!(world.entries(), 0);
-}
-
-#[test]
-fn what_an_interrupted_unpacking_left_is_swept() {
-    let world = World::new();
-    let source = world.archive(Sample::default().image("linux", &[("a", "body")]));
-    let image = world.ensure(&source, "linux").unwrap();
-    let half = world.store_dir().join(format!("{UNFINISHED}sha256-0"));
-    std::fs::create_dir_all(half.join("files/deep")).unwrap();
-    world.store();
-    assert!(!half.exists() && dir(&image).exists());
+    for os in ["linux", "windows"] {
+        let world = World::on(os);
+        let source = world.archive(Sample::default().image(os, &[("Files/a", "body")]).damage("body"));
+        let error = world.ensure(&source).unwrap_err();
+        let ImageError::Archive { source, .. } = &error else { panic!("{error}") };
+        assert!(matches!(source, ArchiveError::Content(ContentError::Damaged { .. })), "{error:?}");
+        let content = world.store().content().clone();
+        assert_eq!(content.records().unwrap().len(), 0);
+        for room in ["layers", "flat", "ingest", "leases"] {
+            let left = std::fs::read_dir(world.store_dir().join(room)).unwrap().count();
+            assert_eq!(left, 0, "{room}");
+        }
+    }
 }
 
 #[test]
@@ -89,22 +109,22 @@ fn a_directory_is_its_own_image() {
     let world = World::new();
     let dir = world.dir.path().join("app");
     std::fs::create_dir(&dir).unwrap();
-    let image = world.ensure(&Source::Dir(dir.clone()), "linux").unwrap();
-    assert_eq!(image, Image { files: Files::Dir(dir.clone()), runs: Runs::default() });
+    let image = world.ensure(&Source::Dir(dir.clone())).unwrap();
+    assert_eq!(image, Image { id: None, files: Files::Dir(dir.clone()), runs: Runs::default() });
     std::fs::write(dir.join("file"), "").unwrap();
     for missing in [dir.join("file"), dir.join("nothing")] {
-        let error = world.ensure(&Source::Dir(missing), "linux").unwrap_err();
+        let error = world.ensure(&Source::Dir(missing)).unwrap_err();
         assert!(matches!(error, ImageError::NotADirectory { .. }), "{error}");
     }
 }
 
-/// A store to which an image was pulled under this name.
+/// A store that has an image under this name.
 fn pulled(world: &World, name: &str) -> (Source, Image) {
-    let archive = world.archive(Sample::default().image("linux", &[("a", "body")]));
-    let image = world.ensure(&archive, "linux").unwrap();
-    let id = dir(&image).parent().unwrap().file_name().unwrap().to_str().unwrap().replace('-', ":");
+    let Source::OciArchive(path) = world.archive(Sample::default().image("linux", &[("a", "body")])) else {
+        panic!("an archive");
+    };
     let reference = Reference::parse(name).unwrap();
-    world.store().names.set(&reference, &id).unwrap();
+    let image = world.store().load(&path, &reference, "linux", "amd64").unwrap();
     (Source::Reference(reference), image)
 }
 
@@ -114,9 +134,12 @@ fn an_image_that_is_here_needs_no_registry() {
     // Nobody listens at this port.
     let (source, image) = pulled(&world, "127.0.0.1:1/app:1");
     for policy in [None, Some(PullPolicy::IfNotPresent), Some(PullPolicy::Never)] {
-        let wanted = Wanted { source: &source, policy, os: "linux", architecture: "amd64" };
-        assert_eq!(world.store().ensure(&wanted, Caller::silent()).unwrap(), image);
+        let found = world.store().ensure(&world.wanted(&source, policy), Caller::silent());
+        assert_eq!(found.unwrap(), image);
     }
+    let target = &world.store().content().names().all().unwrap()["127.0.0.1:1/app:1"].target.clone();
+    let by_digest = Source::Reference(Reference::parse(&format!("127.0.0.1:1/app@{target}")).unwrap());
+    assert_eq!(world.ensure(&by_digest).unwrap(), image);
 }
 
 #[test]
@@ -125,31 +148,86 @@ fn never_means_never() {
     let (_, image) = pulled(&world, "127.0.0.1:1/app:1");
     let ensure = |name: &str, os| {
         let source = Source::Reference(Reference::parse(name).unwrap());
-        let wanted = Wanted { source: &source, policy: Some(PullPolicy::Never), os, architecture: "amd64" };
+        let host = Host::new(os, "amd64");
+        let wanted = Wanted { host: &host, ..world.wanted(&source, Some(PullPolicy::Never)) };
         world.store().ensure(&wanted, Caller::silent())
     };
     let error = ensure("127.0.0.1:1/app:2", "linux").unwrap_err().to_string();
     assert!(error.contains("127.0.0.1:1/app:2") && error.contains("imagePullPolicy is Never"), "{error}");
     ensure("127.0.0.1:1/app:1", "windows").expect_err("it is for another system");
     ensure("127.0.0.1:1/app:1", "linux").unwrap();
-    std::fs::remove_file(dir(&image).parent().unwrap().join(CONFIGURATION)).unwrap();
-    ensure("127.0.0.1:1/app:1", "linux").expect_err("it is not whole");
+    let layer = layers(&image)[0].parent().unwrap();
+    std::fs::remove_dir_all(layer).unwrap();
+    assert_eq!(ensure("127.0.0.1:1/app:1", "linux").unwrap(), image, "its blob is here");
+    let blob = crate::digest::Digest::of(&tar_of(&[("a", "body")]));
+    std::fs::remove_dir_all(layer).unwrap();
+    std::fs::remove_file(world.store_dir().join("blobs/sha256").join(blob.hex())).unwrap();
+    ensure("127.0.0.1:1/app:1", "linux").expect_err("nothing of it is here");
 }
 
 #[test]
-fn an_image_that_is_not_whole_is_made_again() {
-    let world = World::new();
-    let (_, image) = pulled(&world, "app:1");
-    std::fs::remove_file(dir(&image).join("a")).unwrap();
-    std::fs::write(dir(&image).parent().unwrap().join(CONFIGURATION), "{").unwrap();
-    let source = world.archive(Sample::default().image("linux", &[("a", "body")]));
-    assert_eq!(world.ensure(&source, "linux").unwrap(), image);
-    assert!(dir(&image).join("a").exists());
+fn an_image_that_was_only_fetched_is_unpacked_when_it_is_wanted() {
+    for os in ["linux", "windows"] {
+        let world = World::on(os);
+        let source = world.archive(Sample::default().image(os, &[("Files/a", "body")]));
+        let Source::OciArchive(path) = &source else { panic!("an archive") };
+        let reference = Reference::parse("127.0.0.1:1/app:1").unwrap();
+        let store = world.store();
+        let wanted = world.wanted(&source, None);
+        let pulled = store.take_archive(path, "app", &wanted, false, Caller::silent()).unwrap();
+        store.name(&reference, &pulled).unwrap();
+        assert_eq!(store.list().unwrap()[0].form, Form::Packed);
+        let source = Source::Reference(reference);
+        let image = store.ensure(&world.wanted(&source, Some(PullPolicy::Never)), Caller::silent()).unwrap();
+        assert_eq!(seen(&image, if os == "linux" { "Files/a" } else { "a" }), Seen::File);
+        assert_ne!(store.list().unwrap()[0].form, Form::Packed);
+    }
 }
 
-fn cause(error: &ImageError) -> &PullError {
-    let ImageError::Pull { source, .. } = error else { panic!("{error}") };
-    source
+#[test]
+fn an_image_is_kept_for_whom_it_was_ensured() {
+    let world = World::new();
+    let (source, image) = pulled(&world, "127.0.0.1:1/app:1");
+    let wanted = Wanted { pin: Some("pod x"), ..world.wanted(&source, None) };
+    let store = world.store();
+    store.ensure(&wanted, Caller::silent()).unwrap();
+    let status = store.status("127.0.0.1:1/app:1").unwrap().unwrap();
+    assert_eq!(
+        (Some(&status.id), status.in_use_by.as_slice()),
+        (image.id.as_ref(), &["pod x".to_owned()][..])
+    );
+    store.content().remove("127.0.0.1:1/app:1", true).expect_err("it is used");
+    store.content().unpin("pod x").unwrap();
+    store.content().remove("127.0.0.1:1/app:1", false).unwrap();
+    assert_eq!(store.list().unwrap(), []);
+}
+
+#[test]
+fn an_image_says_what_it_is() {
+    let world = World::new();
+    let (_, image) = pulled(&world, "example.com/some/app:1");
+    let store = world.store();
+    let all = store.list().unwrap();
+    let [status] = all.as_slice() else { panic!("{all:?}") };
+    assert_eq!(
+        (status.names.as_slice(), status.form),
+        (&["example.com/some/app:1".to_owned()][..], Form::Layers)
+    );
+    assert_eq!(status.repo_digests, [format!("example.com/some/app@{}", status.manifest)]);
+    assert_eq!((status.unpacked, status.platform.to_string().as_str()), (4, "linux/amd64"));
+    assert!(status.packed > 1024 && status.used.is_some() && status.pulled > 0, "{status:?}");
+    let id = image.id.unwrap();
+    for text in [id.as_str(), id.hex(), id.short(), "example.com/some/app:1"] {
+        assert_eq!(store.status(text).unwrap().as_ref(), Some(status), "{text}");
+    }
+    for text in ["app", "sha256:", "", &"0".repeat(64)] {
+        assert_eq!(store.status(text).unwrap(), None, "{text}");
+    }
+}
+
+fn unanswered(world: &World, name: &str, caller: Caller<'_>) -> ImageError {
+    let source = Source::Reference(Reference::parse(name).unwrap());
+    world.store().ensure(&world.wanted(&source, None), caller).unwrap_err()
 }
 
 #[test]
@@ -158,26 +236,22 @@ fn who_gives_up_waits_no_longer() {
     // Takes connections and never answers.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let name = format!("{}/app:1", silent.local_addr().unwrap());
-    let source = Source::Reference(Reference::parse(&name).unwrap());
-    let wanted = Wanted { source: &source, policy: None, os: "linux", architecture: "amd64" };
-    let asked = std::sync::atomic::AtomicU32::new(0);
-    let gave_up = || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) >= 3;
-    let error = world.store().ensure(&wanted, Caller { tell: &|_| {}, gave_up: &gave_up }).unwrap_err();
-    assert!(matches!(cause(&error), PullError::GaveUp), "{error}");
-    assert_eq!(world.entries(), 0);
+    let asked = AtomicU32::new(0);
+    let gave_up = || asked.fetch_add(1, Ordering::Relaxed) >= 3;
+    let error = unanswered(&world, &name, Caller { tell: &|_| {}, gave_up: &gave_up });
+    assert!(matches!(error, ImageError::GaveUp { .. }), "{error}");
 }
 
 #[test]
-fn a_registry_that_is_away_is_asked_three_times() {
+fn a_registry_that_is_away_is_asked_several_times() {
     let world = World::new();
-    let source = Source::Reference(Reference::parse("127.0.0.1:1/app:1").unwrap());
-    let wanted = Wanted { source: &source, policy: None, os: "linux", architecture: "amd64" };
-    let heard = std::sync::Mutex::new(Vec::new());
+    let heard = Mutex::new(Vec::new());
     let tell = |progress: &Progress| heard.lock().unwrap().push(progress.to_string());
-    let error = world.store().ensure(&wanted, Caller { tell: &tell, gave_up: &|| false }).unwrap_err();
-    assert!(matches!(cause(&error), PullError::Network { .. }), "{error}");
+    let error = unanswered(&world, "127.0.0.1:1/app:1", Caller { tell: &tell, gave_up: &|| false });
+    let ImageError::Pull { source, .. } = &error else { panic!("{error}") };
+    assert!(matches!(**source, PullError::Network { .. }), "{error}");
     let heard = heard.into_inner().unwrap();
-    assert_eq!((heard.len(), heard[0].as_str()), (3, "pulling 127.0.0.1:1/app:1"), "{heard:?}");
+    assert!(heard.len() >= 3 && heard[0] == "pulling 127.0.0.1:1/app:1", "{heard:?}");
     assert!(
         heard[1..].iter().all(|line| line.contains("onnection refused") && line.contains("again in")),
         "{heard:?}"

@@ -7,10 +7,9 @@ use clap::{Args, ValueEnum};
 use images::document::Platform;
 use images::platform::builds::Version;
 use images::platform::{self, Candidate, Host, Isolation, Verdict};
-use images::{Caller, Source, candidates};
+use images::{Access, Caller, Source, candidates};
 use serde::Serialize;
 
-use super::Work;
 use crate::cli::{Output, print};
 use crate::failure::{Exit, Failure, Outcome, code};
 use crate::table::table;
@@ -72,9 +71,9 @@ pub(super) fn explain(args: &ExplainArgs) -> Outcome {
     let source = Source::parse(&args.image, Path::new("")).or_usage()?;
     let host = args.host()?;
     let isolation = args.isolation.into();
-    let work = Work::make(std::env::temp_dir().join(format!("porthole-explain-{}", std::process::id())))?;
+    let access = Access::default();
     let offered =
-        candidates::of(&source, work.path(), Caller::silent()).with_context(|| args.image.clone()).or_no()?;
+        candidates::of(&source, &access, Caller::silent()).with_context(|| args.image.clone()).or_no()?;
     let verdicts = platform::explain(&offered, &host, isolation);
     let lines = offered.iter().zip(&verdicts).map(|(each, verdict)| Line {
         digest: &each.digest,

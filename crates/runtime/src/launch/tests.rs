@@ -25,7 +25,7 @@ impl World {
             Runs { entrypoint: vec!["bin/app".into()], cmd: vec!["--image".into()], ..Runs::default() };
         World {
             dir,
-            image: Image { files: Files::Dir(files), runs },
+            image: Image { id: None, files: Files::Dir(files), runs },
             container: Container { name: "main".into(), ..Container::default() },
         }
     }

@@ -12,6 +12,7 @@ use crate::admit::Admitted;
 use crate::journal::Journal;
 use crate::layout::PodDir;
 use crate::node::Node;
+use crate::pins::Owner;
 use crate::record::{self, ContainerName, PodRecord};
 
 /// How long a pod that is replaced may take to end after its grace period.
@@ -72,5 +73,6 @@ fn replace(node: &Node, dir: &PodDir, before: &PodRecord) -> Result<(), remove::
         remove::wait_until_ended(&mut client, grace + PATIENCE);
     }
     remove::undo(dir)?;
-    remove::remove_dir(dir)
+    remove::remove_dir(dir)?;
+    remove::release(node, &Owner::of_record(before))
 }

@@ -11,6 +11,8 @@ use holder::client::Client;
 use super::stop_all;
 use crate::journal::{Effect, Journal, JournalError};
 use crate::layout::PodDir;
+use crate::node::Node;
+use crate::pins::Owner;
 
 /// Everything that could not be taken back. Nothing is given up because something before it failed.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +23,8 @@ pub enum RemoveError {
     Undo(Vec<String>),
     #[error("remove the pod's directory {path}: {source}")]
     Directory { path: PathBuf, source: io::Error },
+    #[error("release the pod's images")]
+    Images(#[from] images::DepotError),
 }
 
 /// How long a holder may take to end its containers when they are killed, and then itself.
@@ -49,6 +53,11 @@ pub fn remove_dir(dir: &PodDir) -> Result<(), RemoveError> {
         }
     }
     os::file::remove_tree(&gone).map_err(failed)
+}
+
+/// The pod's images are its own no longer: after everything that ran of it is gone.
+pub(crate) fn release(node: &Node, owner: &Owner) -> Result<(), RemoveError> {
+    Ok(node.images.content().unpin(&owner.to_string())?)
 }
 
 fn undo_one(effect: &Effect) -> io::Result<()> {

@@ -1,0 +1,185 @@
+//! One layer: into its own directory, or onto the layers below it.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use os::tree::Marks;
+
+use super::Pull;
+use super::plan::Part;
+use super::tee::{Failure, Tee};
+use crate::blobs::{Blobs, ContentError};
+use crate::content::{At, Flight, Key, Note};
+use crate::progress::{Meter, Stage};
+use crate::store::ImageError;
+use crate::unpack::{Layout, Report, Target, Unpack, UnpackError};
+
+/// What became of a layer.
+pub(super) enum Unpacked {
+    Whole(Report),
+    /// It links to a file of a layer below: it cannot stand alone.
+    NeedsOthers,
+}
+
+/// Where a layer goes and how.
+#[derive(Clone, Copy)]
+pub(super) struct Into<'a> {
+    pub(super) root: &'a Path,
+    pub(super) target: Target,
+    pub(super) layout: Layout,
+}
+
+// === impl Pull ===
+
+impl<B: Blobs> Pull<'_, B> {
+    /// Sees to it that a layer stands here by itself; false if it cannot.
+    pub(super) fn layer(&self, part: &Part, marks: Marks) -> Result<bool, ImageError> {
+        let size = self.size(&part.blob)?;
+        let mut meter = Meter::new(self.caller, &part.digest, size);
+        if self.content.layer(&part.diff_id)?.is_some() {
+            meter.stage(Stage::Present, size);
+            return Ok(true);
+        }
+        meter.stage(Stage::Waiting, 0);
+        let flight = self.content.flight(Key::Layer(part.diff_id.clone()), &|| self.halt.is_called());
+        let _flight = flight.map_err(|e| self.depot(e))?;
+        if self.content.layer(&part.diff_id)?.is_some() {
+            meter.stage(Stage::Present, size);
+            return Ok(true);
+        }
+        let stands = self.until_sound(|| {
+            let place = self.content.new_layer(&part.diff_id)?;
+            let into = Into { root: place.files(), target: Target::Overlay(marks), layout: Layout::Plain };
+            match self.unpack_part(part, into, &mut meter)? {
+                Unpacked::NeedsOthers => Ok(false),
+                Unpacked::Whole(report) => {
+                    place.commit(report.into())?;
+                    Ok(true)
+                }
+            }
+        })?;
+        meter.stage(Stage::Done, size);
+        Ok(stands)
+    }
+
+    /// Unpacks a layer from its blob, or while that comes. Afterwards the blob is here and what was unpacked is what
+    /// the configuration says.
+    pub(super) fn unpack_part(
+        &self,
+        part: &Part,
+        into: Into<'_>,
+        meter: &mut Meter<'_>,
+    ) -> Result<Unpacked, ImageError> {
+        let size = self.size(&part.blob)?;
+        let flight = self.content.flight(Key::Blob(part.digest.clone()), &|| self.halt.is_called());
+        let flight = flight.map_err(|e| self.depot(e))?;
+        let unpacked = if self.is_here(&part.digest, size)? {
+            drop(flight);
+            self.read_blob(part, into, meter)?
+        } else {
+            self.read_stream(part, size, into, meter, &flight)?
+        };
+        match unpacked {
+            Ok(report) if report.diff_id == part.diff_id.as_str() => Ok(Unpacked::Whole(report)),
+            Ok(report) => Err(ImageError::DiffId {
+                image: self.name.to_owned(),
+                digest: part.digest.to_string(),
+                wanted: part.diff_id.to_string(),
+                found: report.diff_id,
+            }),
+            Err(UnpackError::LinkTarget { .. }) if into.target != Target::Flat => Ok(Unpacked::NeedsOthers),
+            Err(source) => {
+                let (image, digest) = (self.name.to_owned(), part.digest.to_string());
+                Err(ImageError::Layer { image, digest, source })
+            }
+        }
+    }
+
+    fn read_blob(
+        &self,
+        part: &Part,
+        into: Into<'_>,
+        meter: &mut Meter<'_>,
+    ) -> Result<Result<Report, UnpackError>, ImageError> {
+        let missing = || (self.bad)(ContentError::Missing(part.digest.to_string()).into());
+        let blob = self.content.blob(&part.digest)?.ok_or_else(missing)?;
+        meter.stage(Stage::Unpacking, 0);
+        let mut reader = Metered { blob, meter, pull: self, gave_up: false };
+        let report = into.unpack(part).run(&mut reader, into.root);
+        if reader.gave_up {
+            return Err(ImageError::GaveUp { image: self.name.to_owned() });
+        }
+        Ok(report)
+    }
+
+    /// The flight is the blob's, and ours until it is here.
+    fn read_stream(
+        &self,
+        part: &Part,
+        size: u64,
+        into: Into<'_>,
+        meter: &mut Meter<'_>,
+        _flight: &Flight,
+    ) -> Result<Result<Report, UnpackError>, ImageError> {
+        let ingest = self.content.ingest(&part.digest, size)?;
+        let offset = ingest.offset();
+        let path = self.content.ingest_path(&part.digest);
+        let there = match offset {
+            0 => None,
+            offset => Some(File::open(&path).at("open", &path)?.take(offset)),
+        };
+        let stream = match offset {
+            whole if whole == size => None,
+            offset => Some(self.blobs.stream(&part.blob, offset).map_err(self.bad)?),
+        };
+        meter.stage(Stage::Downloading, offset);
+        let mut tee = Tee { there, stream, ingest, meter, halt: self.halt, failure: None };
+        let report = into.unpack(part).run(&mut tee, into.root);
+        // Also when it could not be unpacked: whether the blob or the network is to blame, its digest tells.
+        tee.drain();
+        match tee.failure {
+            Some(Failure::GaveUp) => return Err(ImageError::GaveUp { image: self.name.to_owned() }),
+            Some(Failure::Stream(error)) => return Err((self.bad)(B::broken(error))),
+            Some(Failure::Depot(error)) => return Err(error.into()),
+            None => tee.ingest.commit()?,
+        };
+        Ok(report)
+    }
+}
+
+// === impl Into ===
+
+impl Into<'_> {
+    fn unpack<'p>(&self, part: &'p Part) -> Unpack<'p> {
+        let media_type = part.blob.media_type.as_deref();
+        Unpack { target: self.target, layout: self.layout, media_type, ..Unpack::default() }
+    }
+}
+
+impl From<Report> for Note {
+    fn from(report: Report) -> Note {
+        let Report { size, entries, implied, warnings, .. } = report;
+        Note { size, entries, implied, warnings }
+    }
+}
+
+/// A blob of the store, read for somebody who watches and may lose patience.
+struct Metered<'a, 'm, B: Blobs> {
+    blob: File,
+    meter: &'a mut Meter<'m>,
+    pull: &'a Pull<'a, B>,
+    gave_up: bool,
+}
+
+impl<B: Blobs> Read for Metered<'_, '_, B> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.pull.halt.is_called() {
+            self.gave_up = true;
+            return Err(std::io::Error::other("given up"));
+        }
+        let read = self.blob.read(buffer)?;
+        self.meter.advance(read as u64);
+        Ok(read)
+    }
+}
