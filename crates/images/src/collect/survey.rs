@@ -34,9 +34,10 @@ pub(crate) struct Part {
 // === impl Content ===
 
 impl Content {
-    /// What there is, with sizes: from the directory of blobs and from notes, without walking any tree.
+    /// What there is, with sizes: from the directory of blobs and from notes, without walking any tree. Blobs come
+    /// last, and go last: a removal that is killed leaves no layer without the blob it can be made from again.
     pub(crate) fn parts(&self) -> Result<Vec<Part>, DepotError> {
-        let mut found = self.blob_parts()?;
+        let mut found = Vec::new();
         for kind in Kind::ALL {
             for digest in self.names_in(kind.room())? {
                 let note = self.note(kind, &digest)?;
@@ -44,6 +45,7 @@ impl Content {
                 found.push(Part { key: kind.key(&digest), size, inodes });
             }
         }
+        found.extend(self.blob_parts()?);
         Ok(found)
     }
 

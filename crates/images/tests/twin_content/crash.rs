@@ -1,0 +1,126 @@
+//! Processes that die in the middle, wherever that is.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use images::content::Content;
+use images::fail::POINTS;
+use images::fsck::Problem;
+
+use crate::processes::{Running, World, bytes_of, eventually};
+use crate::scene::{APP, COUSIN};
+
+/// The places of the store itself. Who adds one here sees it tried; those of others are tried where they are passed.
+const STORE_POINTS: [&str; 17] = [
+    "lease-locked",
+    "lease-written",
+    "flight-taken",
+    "blob-part",
+    "blob-synced",
+    "blob-committed",
+    "layer-begun",
+    "layer-noted",
+    "layer-committed",
+    "layers-settled",
+    "record-written",
+    "name-written",
+    "pinned",
+    "names-removed",
+    "record-removed",
+    "part-discarded",
+    "trash-filled",
+];
+/// The how-manieth time a place is passed; with three layers in four parts each, some are passed often.
+const TIMES: [u32; 4] = [1, 2, 5, 13];
+
+// proves: RT-09 twin
+#[test]
+fn another_takes_over_from_a_killed_writer_and_goes_on_where_it_was() {
+    let world = World::new();
+    world.content();
+    let mut first = world.start(&["halt", "app"]);
+    first.expect_all(APP.layers.iter().map(|layer| format!("at {layer} 16384")).collect());
+    let second = world.pull("app");
+    eventually("the second has its lease", || world.leases() == 2);
+    assert!(world.logged().is_empty(), "the first is at it: {:?}", world.logged());
+    first.kill();
+    second.succeed();
+    let expected = ["load base 16384", "load middle 16384", "load top 16384"];
+    assert_eq!(world.logged()[..3], expected);
+    assert_eq!(world.logged().len(), 6, "{:?}", world.logged());
+    assert_eq!(world.content().usage().unwrap().bytes, bytes_of(&APP));
+    world.assert_empties();
+}
+
+/// Nothing that is there may be wrong; what was under way may lie about.
+fn assert_only_orphans(content: &Content, when: &str) {
+    let findings = content.fsck(false).unwrap();
+    for finding in findings.found {
+        assert!(matches!(finding.problem, Problem::Orphan { .. }), "{when}: {finding}");
+    }
+}
+
+// proves: RT-09 twin
+#[test]
+fn a_kill_at_any_fail_point_leaves_nothing_wrong_and_nothing_behind() {
+    let mut died = BTreeSet::new();
+    for point in STORE_POINTS {
+        assert!(POINTS.iter().any(|known| known.name == point), "{point} is not in the table");
+        let world = World::new();
+        for times in TIMES {
+            let when = format!("{point}:{times}");
+            if !world.start_with(&["life", "app"], Some(&when)).died() {
+                break;
+            }
+            died.insert(point);
+            recovers(&world, &when);
+        }
+    }
+    assert_eq!(died, BTreeSet::from(STORE_POINTS), "some places were never passed");
+}
+
+fn recovers(world: &World, when: &str) {
+    let content = world.content();
+    assert_only_orphans(&content, when);
+    world.pull("app").succeed();
+    APP.verify(&content);
+    assert_eq!(content.usage().unwrap().bytes, bytes_of(&APP), "{when}");
+    assert!(content.fsck(false).unwrap().found.is_empty(), "{when}");
+    content.unpin("pod/container").unwrap();
+    world.assert_empties();
+}
+
+/// A sequence that looks like chance and is the same each time.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+}
+
+// proves: RT-09 twin
+#[test]
+fn kills_at_random_moments_hurt_nobody_else() {
+    let (world, mut chance) = (World::new(), Chance(5));
+    world.content();
+    for round in 0..25 {
+        let victims = ["app", "cousin"].map(|image| world.start(&["life", image]));
+        let others = [world.pull("cousin"), world.start(&["collect", "3"])];
+        for victim in victims {
+            std::thread::sleep(Duration::from_micros(chance.below(20_000)));
+            victim.kill();
+        }
+        others.into_iter().for_each(Running::succeed);
+        let content = world.content();
+        assert_only_orphans(&content, &format!("round {round}"));
+        content.unpin("pod/container").unwrap();
+    }
+    for image in ["app", "cousin"] {
+        world.pull(image).succeed();
+    }
+    APP.verify(&world.content());
+    COUSIN.verify(&world.content());
+    world.assert_empties();
+}
