@@ -11,8 +11,10 @@ use anyhow::{Context, Result};
 pub use auth::{Auth, TOKEN_PATH};
 pub use fault::{Fault, Wrong};
 pub use log::Request;
+pub use tls::Front;
 
 use crate::image::Image;
+use crate::webhook::Ca;
 use backend::Backend;
 use proxy::{Proxy, Shared};
 
@@ -22,6 +24,7 @@ mod fault;
 mod http;
 mod log;
 mod proxy;
+mod tls;
 
 /// How a registry is to be.
 #[derive(Debug, Clone, Default)]
@@ -100,6 +103,11 @@ impl Registry {
 
     pub fn clear_requests(&self) {
         self.shared.log.clear();
+    }
+
+    /// A second address for the same registry, with TLS and a certificate of this authority for 127.0.0.1.
+    pub fn with_tls(&self, ca: &Ca) -> Result<Front> {
+        Front::start(self.address(), &ca.issue(&["127.0.0.1"])?)
     }
 
     /// Puts an image in as `repository:tag`.

@@ -12,6 +12,7 @@
 //! | [`blobs`] | where an image's parts lie, and which of them are this host's |
 //! | [`archive`] | … in a tar file |
 //! | [`registry`] | … in a registry |
+//! | [`push`] | the way there |
 //! | [`keyring`] | credentials for registries |
 //! | [`hosts`] | mirrors and certificates of registries |
 //! | [`document`] | the JSON of index, manifest and configuration |
@@ -42,6 +43,7 @@ pub mod platform;
 pub mod policy;
 pub mod progress;
 mod pull;
+pub mod push;
 pub mod record;
 pub mod reference;
 pub mod registry;

@@ -1,10 +1,10 @@
 //! Images in registries.
 //!
-//! oci-client, the kept crate for registries, gives us the grammar of names and no more: its errors lose
+//! oci-client, the crate that most Rust programs use for this, cannot carry what a node needs: its errors lose
 //! `Retry-After`, its addresses are always `/v2/` of the registry itself (no mirrors with paths of their own, no `ns=`),
 //! it holds one credential per registry, knows no identity tokens, and a 200 in answer to a range looks like a 206. So
 //! that a pull and a push have one login, one set of retries and one kind of error, all requests are made here, with
-//! the client beneath it (reqwest).
+//! the crates beneath it (reqwest and http-auth); it stays as the judge of our grammar of names, in the tests.
 //!
 //! | module | what it knows |
 //! |---|---|
@@ -24,7 +24,7 @@ mod course;
 mod endpoint;
 mod foreign;
 mod login;
-mod network;
+pub(crate) mod network;
 mod segment;
 mod session;
 mod stream;
@@ -39,9 +39,10 @@ use crate::keyring::Keyring;
 use crate::progress::{Caller, Progress};
 use crate::reference::Reference;
 use answer::PullError;
-use backoff::Tries;
-use session::{Purpose, Session};
 
+pub(crate) use backoff::Tries;
+pub(crate) use endpoint::{Ask, Endpoint, Target};
+pub(crate) use session::{Purpose, Session};
 pub use stream::BlobStream;
 
 const MANIFEST_TYPES: [&str; 4] = [
@@ -112,7 +113,7 @@ impl<'a> Remote<'a> {
 }
 
 /// Asks until there is an answer, a final error, or the caller has enough.
-fn persist<T, F: Future<Output = Result<T, PullError>>>(
+pub(crate) fn persist<T, F: Future<Output = Result<T, PullError>>>(
     caller: Caller<'_>,
     reference: &Reference,
     once: impl Fn() -> F,

@@ -29,6 +29,10 @@ pub enum Wrong {
     Flip { at: usize },
     /// The body comes no faster than this.
     Slow { bytes_per_second: u32 },
+    /// A header of the answer is another one, or one that was not there; the connection ends after it.
+    Header { name: String, value: String },
+    /// `Range` is not understood: the whole is sent.
+    NoRanges,
     /// An answer without asking the registry.
     Status { code: u16, headers: Vec<(String, String)> },
     /// The connection ends without an answer.
@@ -45,6 +49,15 @@ impl Wrong {
     pub fn too_many_requests(retry_after: Duration) -> Self {
         let seconds = retry_after.as_secs().to_string();
         Self::Status { code: 429, headers: vec![("Retry-After".into(), seconds)] }
+    }
+
+    pub fn header(name: &str, value: &str) -> Self {
+        Self::Header { name: name.to_owned(), value: value.to_owned() }
+    }
+
+    /// Sends the client to another place.
+    pub fn redirect(to: &str) -> Self {
+        Self::Status { code: 307, headers: vec![("Location".into(), to.into())] }
     }
 
     pub fn server_error() -> Self {

@@ -16,6 +16,8 @@ pub struct Request {
     pub path: String,
     /// The `Range` header.
     pub range: Option<String>,
+    /// All headers, as they came.
+    pub headers: Vec<(String, String)>,
     /// 0 for a connection that ended without an answer.
     pub status: u16,
     /// Of the answer's body, as sent.
@@ -37,11 +39,18 @@ struct State {
 // === impl Request ===
 
 impl Request {
+    /// A header's value, whatever the case of its name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+
     pub(super) fn of(message: &Message) -> Self {
         Self {
             method: message.method().to_owned(),
             path: message.target().to_owned(),
             range: message.header("Range").map(str::to_owned),
+            headers: message.headers.clone(),
             status: 0,
             bytes: 0,
         }

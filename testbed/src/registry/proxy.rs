@@ -103,9 +103,10 @@ impl Shared {
         (keep && sent.is_ok_and(|whole| whole), Some(record))
     }
 
-    fn answer(&self, request: Message, wrong: Option<&Wrong>) -> Option<Message> {
+    fn answer(&self, mut request: Message, wrong: Option<&Wrong>) -> Option<Message> {
         match wrong {
             Some(Wrong::Close) => return None,
+            Some(Wrong::NoRanges) => request.remove("Range"),
             Some(Wrong::Status { code, headers }) => {
                 let plain = Message::response(*code, "");
                 return Some(headers.iter().fold(plain, |answer, (name, value)| answer.with(name, value)));
@@ -116,7 +117,12 @@ impl Shared {
             return Some(answer);
         }
         let answer = ask(&self.socket, request);
-        Some(answer.unwrap_or_else(|error| Message::response(502, format!("{error:#}"))))
+        let mut answer = answer.unwrap_or_else(|error| Message::response(502, format!("{error:#}")));
+        if let Some(Wrong::Header { name, value }) = wrong {
+            answer.remove(name);
+            answer = answer.with(name, value);
+        }
+        Some(answer)
     }
 }
 
@@ -158,6 +164,8 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 
 fn serve(stream: TcpStream, shared: Arc<Shared>) -> Result<()> {
     let id = shared.next.fetch_add(1, Ordering::SeqCst);
+    // Heads and bodies are written apart: without this each small answer costs the client's delayed acknowledgement.
+    stream.set_nodelay(true).context("send at once")?;
     shared.streams().insert(id, stream.try_clone().context("share a connection")?);
     thread::spawn(move || {
         shared.connection(&stream);
@@ -182,7 +190,7 @@ fn send(answer: &Message, wrong: Option<&Wrong>, mut stream: &TcpStream, sent: &
             *sent += body.len() as u64;
         }
     }
-    Ok(!matches!(wrong, Some(Wrong::Cut { .. })))
+    Ok(!matches!(wrong, Some(Wrong::Cut { .. } | Wrong::Header { .. })))
 }
 
 fn flip(body: &mut [u8], at: usize) {

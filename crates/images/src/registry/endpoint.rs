@@ -50,7 +50,6 @@ pub(crate) enum Target {
     /// Below the registry's `/v2/`.
     Path(String),
     /// Where the registry said.
-    #[expect(dead_code, reason = "push follows")]
     Url(Url),
 }
 
@@ -158,6 +157,13 @@ impl Endpoint {
             "http" if local || from.scheme() == "http" => Ok(url),
             other => Err(self.strange(format!("it sends on to {} by {other}, without TLS", authority(&url)))),
         }
+    }
+
+    /// Where an answer says that an upload goes on.
+    pub(crate) fn location(&self, response: &Response) -> Result<Url, PullError> {
+        let place = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+        let place = place.ok_or_else(|| self.strange("it does not say where an upload goes".to_owned()))?;
+        self.next(response.url(), place)
     }
 
     fn url(&self, target: &Target) -> Result<Url, PullError> {

@@ -115,7 +115,6 @@ impl Session {
     }
 
     /// The one that takes pushes: the registry itself, unless its file says otherwise.
-    #[expect(dead_code, reason = "push follows")]
     pub(crate) fn push_endpoint(&self) -> Option<&Endpoint> {
         self.endpoints.iter().rfind(|endpoint| endpoint.abilities.push)
     }
