@@ -40,6 +40,8 @@ pub struct ImageBuilder {
     os_version: Option<String>,
     reference: Option<String>,
     layers: Vec<Layer>,
+    /// What the configuration says instead of the truth.
+    diff_ids: Option<Vec<String>>,
     /// The `config` object of the image's configuration.
     config: BTreeMap<&'static str, Value>,
 }
@@ -73,7 +75,8 @@ pub struct Document {
 impl ImageBuilder {
     pub fn new(os: &str, arch: &str) -> Self {
         let (os, arch) = (os.to_owned(), arch.to_owned());
-        Self { os, arch, os_version: None, reference: None, layers: Vec::new(), config: BTreeMap::new() }
+        let (layers, config) = (Vec::new(), BTreeMap::new());
+        Self { os, arch, os_version: None, reference: None, layers, diff_ids: None, config }
     }
 
     #[must_use]
@@ -116,6 +119,13 @@ impl ImageBuilder {
     #[must_use]
     pub fn os_version(mut self, version: &str) -> Self {
         self.os_version = Some(version.to_owned());
+        self
+    }
+
+    /// Lets the configuration name these as the digests of the decompressed layers.
+    #[must_use]
+    pub fn diff_ids(mut self, diff_ids: &[String]) -> Self {
+        self.diff_ids = Some(diff_ids.to_vec());
         self
     }
 
@@ -176,7 +186,7 @@ impl ImageBuilder {
     }
 
     fn configuration(&self, tars: &[Vec<u8>]) -> Vec<u8> {
-        let ids: Vec<_> = tars.iter().map(|tar| digest(tar)).collect();
+        let ids = self.diff_ids.clone().unwrap_or_else(|| tars.iter().map(|tar| digest(tar)).collect());
         let mut document = self.platform();
         document["created"] = "1970-01-01T00:00:00Z".into();
         document["config"] = json!(self.config);

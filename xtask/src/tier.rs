@@ -74,7 +74,7 @@ impl Tier {
         let plain = Needs { packages: &[], go_tools: &[], threads: None, limit: minutes(10) };
         match self {
             Tier::Lint | Tier::Unit => plain,
-            Tier::Twin => Needs { packages: &["iproute2", "util-linux"], ..plain },
+            Tier::Twin => Needs { packages: &["iproute2", "util-linux"], go_tools: &["registry"], ..plain },
             // libFuzzer's runtime is C++.
             Tier::Fuzz => Needs { packages: &["g++"], ..plain },
             // A Wine prefix brings half a dozen processes, a control plane half a gigabyte.

@@ -138,7 +138,7 @@ impl<B: Blobs> Pull<'_, B> {
     }
 
     fn bring(&self, image: &Known<'_>, unpack: bool) -> Result<Form, ImageError> {
-        if !unpack {
+        if !unpack || self.content.flat(image.id)?.is_some() {
             self.fetch_all(image.parts)?;
             return Ok(self.form_here(image)?);
         }

@@ -25,7 +25,8 @@ pub enum Said {
 
 /// What the layer has at `inside`, a path whose parents are real directories of the layer or missing.
 pub fn look(layer: &Path, inside: &Path) -> io::Result<Said> {
-    sys::overlay::look(&layer.join(inside))
+    // With a slash at its end a link would be followed.
+    sys::overlay::look(&layer.join(inside.components().as_path()))
 }
 
 /// Makes a directory with the owner, mode and time of another one. One that is there gets them too.

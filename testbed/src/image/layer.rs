@@ -14,6 +14,8 @@ use tar::{EntryType, Header};
 pub struct Layer {
     /// Sorted, so that a directory comes before what is in it.
     entries: BTreeMap<String, Entry>,
+    /// A tar file that somebody else wrote, instead.
+    whole: Option<Vec<u8>>,
 }
 
 #[derive(Debug, Clone)]
@@ -29,6 +31,11 @@ enum Entry {
 impl Layer {
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A tar file as it is, whatever is in it.
+    pub fn of_tar(bytes: Vec<u8>) -> Self {
+        Self { whole: Some(bytes), ..Self::default() }
     }
 
     #[must_use]
@@ -76,6 +83,9 @@ impl Layer {
     }
 
     pub(super) fn tar(&self) -> Result<Vec<u8>> {
+        if let Some(whole) = &self.whole {
+            return Ok(whole.clone());
+        }
         let mut tar = tar::Builder::new(Vec::new());
         for (path, entry) in &self.entries {
             append(&mut tar, path, entry).with_context(|| format!("put {path} into a layer"))?;

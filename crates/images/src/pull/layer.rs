@@ -37,15 +37,13 @@ impl<B: Blobs> Pull<'_, B> {
     pub(super) fn layer(&self, part: &Part, marks: Marks) -> Result<bool, ImageError> {
         let size = self.size(&part.blob)?;
         let mut meter = Meter::new(self.caller, &part.digest, size);
-        if self.content.layer(&part.diff_id)?.is_some() {
-            meter.stage(Stage::Present, size);
+        if self.stands(part, &mut meter)? {
             return Ok(true);
         }
         meter.stage(Stage::Waiting, 0);
         let flight = self.content.flight(Key::Layer(part.diff_id.clone()), &|| self.halt.is_called());
         let _flight = flight.map_err(|e| self.depot(e))?;
-        if self.content.layer(&part.diff_id)?.is_some() {
-            meter.stage(Stage::Present, size);
+        if self.stands(part, &mut meter)? {
             return Ok(true);
         }
         let stands = self.until_sound(|| {
@@ -61,6 +59,16 @@ impl<B: Blobs> Pull<'_, B> {
         })?;
         meter.stage(Stage::Done, size);
         Ok(stands)
+    }
+
+    /// Whether the layer is here. Its blob must be too, which it is not if the layer came in another compression.
+    fn stands(&self, part: &Part, meter: &mut Meter<'_>) -> Result<bool, ImageError> {
+        if self.content.layer(&part.diff_id)?.is_none() {
+            return Ok(false);
+        }
+        self.fetch(&part.blob, &part.digest)?;
+        meter.stage(Stage::Present, self.size(&part.blob)?);
+        Ok(true)
     }
 
     /// Unpacks a layer from its blob, or while that comes. Afterwards the blob is here and what was unpacked is what

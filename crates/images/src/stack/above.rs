@@ -36,7 +36,11 @@ pub(crate) type Layer<'a> = (&'a Path, &'a [PathBuf]);
 
 /// What these layers, the top one first, need above them.
 pub(crate) fn above(layers: &[Layer<'_>]) -> io::Result<Stacked> {
-    let implied: Vec<&[PathBuf]> = layers.iter().map(|(_, implied)| *implied).collect();
+    // Some are written with a slash at their end.
+    let plain = |path: &PathBuf| path.components().as_path().to_owned();
+    let implied: Vec<Vec<PathBuf>> =
+        layers.iter().map(|(_, implied)| implied.iter().map(plain).collect()).collect();
+    let implied: Vec<&[PathBuf]> = implied.iter().map(Vec::as_slice).collect();
     let look = |layer: usize, inside: &Path| os::overlay::look(layers[layer].0, inside);
     Ok(match conclude(&implied, look)? {
         Concluded::With(all) => Stacked::With(
@@ -151,6 +155,18 @@ mod tests {
         assert_eq!(concluded(&layers, &[&[], &["tmp/a"], &[]]), all);
         assert_eq!(concluded(&layers, &[&["tmp"], &["tmp"], &["tmp"]]), with(&[]), "nobody describes it");
         assert_eq!(concluded(&layers, &[&[], &[], &["tmp"]]), with(&[]), "the top one does");
+    }
+
+    #[test]
+    fn a_slash_at_the_end_makes_no_difference() {
+        let dir = tempfile::tempdir().unwrap();
+        let [top, bottom] = ["top", "bottom"].map(|name| dir.path().join(name));
+        std::fs::create_dir_all(top.join("lib")).unwrap();
+        std::fs::create_dir_all(bottom.join("usr/lib")).unwrap();
+        os::tree::Dir::open(&bottom).unwrap().symlink("lib".as_ref(), "usr/lib".as_ref(), true).unwrap();
+        let implied = [PathBuf::from("lib/")];
+        let layers: [Layer<'_>; 2] = [(&top, &implied), (&bottom, &[])];
+        assert_eq!(above(&layers).unwrap(), Stacked::ThroughLink("lib".into()));
     }
 
     #[test]

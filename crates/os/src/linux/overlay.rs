@@ -75,6 +75,7 @@ mod tests {
             ("alone", Said::Directory { opaque: true }),
             ("merged", Said::Directory { opaque: false }),
             ("link", Said::Link("to".into())),
+            ("link/", Said::Link("to".into())),
             ("file", Said::File),
             ("nothing", Said::Nothing),
             ("file/below", Said::Nothing),

@@ -1,0 +1,152 @@
+//! What an image looks like when it is here.
+
+use images::stack::{Seen, Stack};
+use images::{Caller, Files, Progress, Source, Stage};
+use testbed::image::{ImageBuilder, Layer};
+
+use crate::support::{Heard, World, count, image_of, lower, mounted, noise, total};
+
+#[test]
+fn an_image_is_pulled_and_seen_through_an_overlay() {
+    let base = Layer::new()
+        .file("bin/app", "#!/bin/sh\necho hello", 0o755)
+        .file("etc/gone", "x", 0o644)
+        .file("etc/kept", "kept", 0o600)
+        .symlink("bin/link", "app")
+        .directory("tmp", 0o1777);
+    let top =
+        Layer::new().whiteout("etc/gone").file("etc/new", "new", 0o644).hard_link("etc/same", "etc/new");
+    let image = ImageBuilder::new("linux", "amd64").layer(base).layer(top).env("A", "1").workdir("/tmp");
+    let world = World::with(&image.build().unwrap());
+    let pulled = world.pull("try/app:1").unwrap();
+    assert_eq!(
+        (pulled.runs.env.as_slice(), pulled.runs.working_dir.as_str()),
+        (&["A=1".to_owned()][..], "/tmp")
+    );
+    let seen = mounted(&pulled, "find . | sort; bin/link; cat etc/new; stat -c %a etc/kept tmp");
+    let expected = ".\n./bin\n./bin/app\n./bin/link\n./etc\n./etc/kept\n./etc/new\n./etc/same\n./tmp\nhello\nnew600\n1777\n";
+    assert_eq!(seen, expected);
+    world.assert_sound(false);
+    let status = world.store().status(&world.reference("try/app:1").to_string()).unwrap().unwrap();
+    assert_eq!(status.repo_digests.len(), 1, "{status:?}");
+    assert!(status.unpacked > 0 && status.packed > 0);
+}
+
+#[test]
+fn a_second_pull_moves_the_manifest_only() {
+    let image = image_of(0..3, 1000);
+    let world = World::with(&image);
+    let (first, heard) = (world.pull("try/app:1").unwrap(), Heard::default());
+    assert_eq!(world.moved().1, total(&image));
+    world.registry.clear_requests();
+    let again = world.pull_telling("try/app:1", Caller { tell: &heard.tell(), gave_up: &|| false }).unwrap();
+    assert_eq!(again, first);
+    let paths: Vec<_> = world.registry.requests().into_iter().filter(|r| r.status == 200).collect();
+    assert!(
+        paths.iter().all(|request| request.path.contains("/manifests/") || request.path == "/v2/"),
+        "{paths:?}"
+    );
+    let heard = heard.all();
+    let present = |progress: &&Progress| matches!(progress, Progress::Layer { stage: Stage::Present, .. });
+    assert_eq!(heard.iter().filter(present).count(), 3, "{heard:?}");
+    assert!(matches!(heard.last(), Some(Progress::Pulled { bytes: 0, .. })), "{heard:?}");
+}
+
+#[test]
+fn images_share_the_layers_they_have_in_common() {
+    let (one, two) = (image_of(0..3, 1000), image_of(0..4, 1000));
+    let world = World::with(&one);
+    world.registry.push(&two, "try/other:1").unwrap();
+    let first = world.pull("try/app:1").unwrap();
+    std::fs::write(lower(&first)[2].join("mark"), "").unwrap();
+    world.registry.clear_requests();
+    let second = world.pull("try/other:1").unwrap();
+    assert_eq!(lower(&second)[1..], *lower(&first));
+    assert_eq!(count(&world.dir().join("layers")), 4);
+    let (asked, _) = world.moved();
+    assert_eq!(asked.len(), 2, "the configuration and one layer: {asked:?}");
+    assert!(lower(&second)[3].join("mark").exists(), "the shared layer was unpacked again");
+}
+
+#[test]
+fn a_hundred_layers_are_one_image() {
+    let world = World::with(&image_of(0..100, 100));
+    let pulled = world.pull("try/app:1").unwrap();
+    assert_eq!(lower(&pulled).len(), 100);
+    assert_eq!(mounted(&pulled, "cat etc/last; ls data | wc -l"), "99100\n");
+    world.assert_sound(false);
+}
+
+#[test]
+fn a_layer_that_comes_twice_is_stacked_once() {
+    let same = Layer::new().file("a", "1", 0o644);
+    let other = Layer::new().file("a", "2", 0o644).file("b", "b", 0o644);
+    let image = ImageBuilder::new("linux", "amd64").layer(same.clone()).layer(other).layer(same);
+    let world = World::with(&image.build().unwrap());
+    let pulled = world.pull("try/app:1").unwrap();
+    assert_eq!(lower(&pulled).len(), 2);
+    assert_eq!(mounted(&pulled, "cat a b"), "1b");
+}
+
+/// Docker's builder describes every directory; others bring only files, and their directories must not lose the
+/// owner and the mode that a layer below gave them.
+#[test]
+fn what_a_layer_only_implies_keeps_the_attributes_it_has_below() {
+    let base = Layer::new().directory("var/secret", 0o700).directory("tmp", 0o1777).file("tmp/x", "", 0o644);
+    let image = ImageBuilder::new("linux", "amd64").layer(base);
+    let image = image.layer(raw(&[("var/secret/y", "y"), ("tmp/z", "z")]));
+    let world = World::with(&image.build().unwrap());
+    let pulled = world.pull("try/app:1").unwrap();
+    assert_eq!(mounted(&pulled, "stat -c %a var/secret tmp; ls tmp"), "700\n1777\nx\nz\n");
+}
+
+#[test]
+fn layers_that_cannot_be_stacked_are_unpacked_whole() {
+    let through_link = [("lib/new.so", "n")];
+    let base = || Layer::new().file("usr/lib/old.so", "o", 0o644).symlink("lib", "usr/lib");
+    let linked = ImageBuilder::new("linux", "amd64").layer(base()).layer(raw(&through_link));
+    let hard = ImageBuilder::new("linux", "amd64")
+        .layer(base())
+        .layer(Layer::new().hard_link("copy", "usr/lib/old.so"))
+        .layer(Layer::new().file("more", noise(1, 10_000), 0o644));
+    for (image, path) in [(linked, "usr/lib/new.so"), (hard, "copy")] {
+        let world = World::with(&image.build().unwrap());
+        let pulled = world.pull("try/app:1").unwrap();
+        let Files::Dir(files) = &pulled.files else { panic!("{path}: {pulled:?}") };
+        assert!(files.join(path).is_file() && files.join("usr/lib/old.so").is_file(), "{path}");
+        assert_eq!(world.pull("try/app:1").unwrap(), pulled, "{path}");
+        let (asked, _) = world.moved();
+        assert!(asked.values().all(|times| *times == 1), "{path}: {asked:?}");
+        world.assert_sound(true);
+    }
+}
+
+/// The same engine for files: what an archive brings is shared with what a registry brings.
+#[test]
+fn an_archive_shares_layers_with_a_registry() {
+    let image = image_of(0..3, 1000);
+    let world = World::with(&image);
+    let pulled = world.pull("try/app:1").unwrap();
+    let path = world.dir().parent().unwrap().join("x.tar");
+    image.write_oci_archive(&path).unwrap();
+    let (host, access) = (images::platform::Host::new("linux", "amd64"), images::Access::default());
+    let source = Source::OciArchive(path);
+    let isolation = images::platform::Isolation::HostProcess;
+    let wanted =
+        images::Wanted { source: &source, policy: None, host: &host, isolation, access: &access, pin: None };
+    assert_eq!(world.store().ensure(&wanted, Caller::silent()).unwrap(), pulled);
+    let stack = Stack::new(lower(&pulled));
+    assert_eq!(stack.resolve(std::path::Path::new("data/2")).unwrap(), Seen::File);
+}
+
+/// Files alone, without the directories they are in.
+fn raw(files: &[(&str, &str)]) -> Layer {
+    let mut tar = tar::Builder::new(Vec::new());
+    for (name, body) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(body.len() as u64);
+        header.set_mode(0o644);
+        tar.append_data(&mut header, name, body.as_bytes()).unwrap();
+    }
+    Layer::of_tar(tar.into_inner().unwrap())
+}

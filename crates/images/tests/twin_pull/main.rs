@@ -1,0 +1,7 @@
+//! Pulls from a real registry into a real store: what arrives, what moves, what is left when it goes wrong.
+
+mod faults;
+mod flight;
+mod form;
+mod patience;
+mod support;
