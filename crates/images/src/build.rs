@@ -25,6 +25,7 @@ use dockerfile::{Dockerfile, DockerfileError};
 use ignore::Ignore;
 pub use output::Built;
 pub use path::PathError;
+pub use time::rfc3339;
 
 use crate::document::Platform;
 use crate::progress::Caller;

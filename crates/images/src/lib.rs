@@ -16,6 +16,7 @@
 //! | [`keyring`] | credentials for registries |
 //! | [`hosts`] | mirrors and certificates of registries |
 //! | [`document`] | the JSON of index, manifest and configuration |
+//! | [`transfer`] | images to files and from files |
 //! | [`unpack`] | layers onto a directory, and never outside it |
 //! | [`stack`] | unpacked layers, seen as one directory |
 //! | [`content`] | the store of blobs, layers and records; [`digest`], [`record`], [`names`] are what is in it |
@@ -50,6 +51,7 @@ pub mod registry;
 pub mod source;
 pub mod stack;
 pub mod store;
+pub mod transfer;
 pub mod unpack;
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! What is on the disk is [`crate::content`]'s; how it comes there is [`crate::pull`]'s. Here is what a container asks
 //! for and what it gets. Several processes use one store at the same time.
 
+mod every;
 mod files;
 mod load;
 mod old;
@@ -33,6 +34,7 @@ use crate::source::Source;
 use crate::stack::Above;
 use crate::unpack::UnpackError;
 
+pub use every::Every;
 pub use status::Status;
 
 /// The images of one host.

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 use os::tree::Marks;
 
+pub(crate) use compression::{Compression, detect};
 pub use error::UnpackError;
 pub use name::Names;
 pub(crate) use name::is_reserved;

@@ -44,7 +44,7 @@ enum Verb {
         after_help = "Examples:\n  porthole doctor\n  porthole doctor -o json\n\nExit code 1 if HostProcess containers cannot run here."
     )]
     Doctor(DoctorArgs),
-    /// Build images on any system without Docker, and see which of an image's builds a host takes
+    /// Images of this machine: pull, push, build, save, load, look at, free
     #[command(subcommand)]
     Image(image::ImageVerb),
     /// Render what a cluster needs beside its nodes, ready to apply

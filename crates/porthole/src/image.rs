@@ -1,29 +1,111 @@
-//! `porthole image`: images on this machine and in files.
+//! `porthole image`: images on this machine, in registries and in files.
 
+mod access;
+mod amount;
+mod bars;
 mod build;
 mod explain;
+mod find;
+mod fsck;
+mod gc;
+mod inspect;
+mod load;
+mod ls;
+mod patience;
+mod platform;
+mod pull;
+mod push;
+mod rm;
+mod save;
+mod view;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use clap::Subcommand;
+use images::Store;
+use images::content::DepotError;
+use runtime::layout::Layout;
+use serde::Serialize;
 
-use crate::failure::{Exit, Failure, Outcome};
+use crate::cli::{Output, Root, print};
+use crate::failure::{Exit, Failure, Outcome, code};
 
 #[derive(Debug, Subcommand)]
 pub enum ImageVerb {
+    /// Fetch images from their registries
+    #[command(after_help = pull::EXAMPLES)]
+    Pull(Box<pull::PullArgs>),
+    /// Send images of this machine to their registries
+    #[command(after_help = push::EXAMPLES)]
+    Push(Box<push::PushArgs>),
+    /// Show the images of this machine, how large they are and who uses them
+    #[command(after_help = ls::EXAMPLES)]
+    Ls(ls::LsArgs),
+    /// Show everything that is known of an image
+    #[command(after_help = inspect::EXAMPLES)]
+    Inspect(inspect::InspectArgs),
+    /// Remove images, or names of them
+    #[command(after_help = rm::EXAMPLES)]
+    Rm(rm::RmArgs),
+    /// Write images to a file, a directory or standard output
+    #[command(after_help = save::EXAMPLES)]
+    Save(Box<save::SaveArgs>),
+    /// Take images from a file, a directory or standard input
+    #[command(after_help = load::EXAMPLES)]
+    Load(Box<load::LoadArgs>),
+    /// Check everything that is stored against its digests
+    #[command(after_help = fsck::EXAMPLES)]
+    Fsck(fsck::FsckArgs),
+    /// Free what nobody uses
+    #[command(after_help = gc::EXAMPLES)]
+    Gc(gc::GcArgs),
     /// Build an image from a Dockerfile, for Windows or Linux, without Docker
     #[command(after_help = build::EXAMPLES)]
     Build(Box<build::BuildArgs>),
     /// Say which of an image's entries a host takes, and why it does not take the others
     #[command(after_help = explain::EXAMPLES)]
-    Explain(explain::ExplainArgs),
+    Explain(Box<explain::ExplainArgs>),
 }
 
 pub fn image(verb: &ImageVerb) -> Outcome {
     match verb {
+        ImageVerb::Pull(args) => pull::pull(args),
+        ImageVerb::Push(args) => push::push(args),
+        ImageVerb::Ls(args) => ls::ls(args),
+        ImageVerb::Inspect(args) => inspect::inspect(args),
+        ImageVerb::Rm(args) => rm::rm(args),
+        ImageVerb::Save(args) => save::save(args),
+        ImageVerb::Load(args) => load::load(args),
+        ImageVerb::Fsck(args) => fsck::fsck(args),
+        ImageVerb::Gc(args) => gc::gc(args),
         ImageVerb::Build(args) => build::build(args),
         ImageVerb::Explain(args) => explain::explain(args),
+    }
+}
+
+/// The store under this root. It is shared: no lock is taken, whatever else runs.
+fn store(root: &Root) -> Result<Store, Failure> {
+    let root = root.path().or_environment()?;
+    Store::open(&Layout::new(&root).images()).or_environment()
+}
+
+/// What the store says no to is an answer; everything else is the environment.
+fn depot(error: DepotError) -> Failure {
+    use DepotError::{Ambiguous, Damaged, NoImage, SeveralNames};
+    if let DepotError::InUse { image, by } = &error {
+        let by = view::users(by).join(", ");
+        return Failure::new(code::NO, anyhow!("image {} is used by {by} and stays", image.short()));
+    }
+    let answer = matches!(error, NoImage(_) | Ambiguous { .. } | SeveralNames { .. } | Damaged { .. });
+    Failure::new(if answer { code::NO } else { code::ENVIRONMENT }, error)
+}
+
+/// One document, or what people read.
+fn show(facts: &impl Serialize, output: Output, text: impl FnOnce() -> String) -> Outcome {
+    match output {
+        Output::Json => print(&(serde_json::to_string_pretty(facts).or_environment()? + "\n")),
+        Output::Table => print(&text()),
     }
 }
 

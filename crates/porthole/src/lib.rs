@@ -7,7 +7,7 @@
 //! | [`logs`] | `porthole logs POD` |
 //! | [`check`](mod@check) | `porthole check FILE…` |
 //! | [`doctor`] | `porthole doctor` |
-//! | [`image`] | `porthole image build`, `explain` |
+//! | [`image`] | `porthole image pull`, `push`, `ls`, `inspect`, `rm`, `save`, `load`, `fsck`, `gc`, `build`, `explain` |
 //! | [`manifests`] | `porthole manifests NAME` |
 //! | [`webhook`] | `porthole webhook` |
 //!

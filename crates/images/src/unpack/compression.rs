@@ -7,7 +7,7 @@ use flate2::bufread::MultiGzDecoder;
 use super::error::UnpackError;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Compression {
+pub(crate) enum Compression {
     None,
     Gzip,
     Zstd,
@@ -29,7 +29,7 @@ const STRANGERS: &[(&[u8], &str)] = &[
 ];
 
 /// Looks at the start of a layer and gives it back.
-pub(super) fn detect<R: Read>(
+pub(crate) fn detect<R: Read>(
     mut layer: R,
     media_type: Option<&str>,
 ) -> Result<(impl Read + use<R>, Compression), UnpackError> {
@@ -85,7 +85,7 @@ impl Compression {
         }
     }
 
-    pub(super) fn decoder<'l>(self, layer: impl Read + Send + 'l) -> io::Result<Box<dyn Read + 'l>> {
+    pub(crate) fn decoder<'l>(self, layer: impl Read + Send + 'l) -> io::Result<Box<dyn Read + 'l>> {
         let layer = BufReader::with_capacity(READ, layer);
         Ok(match self {
             Compression::None => Box::new(layer),

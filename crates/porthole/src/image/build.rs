@@ -7,12 +7,15 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use images::build::dockerfile::Dockerfile;
 use images::build::{Built, Request, build as build_image};
-use images::{Caller, Progress, Reference};
-use runtime::Node;
+use images::transfer::{self, Package};
+use images::{Caller, Progress, Reference, Store};
+use serde::Serialize;
 
-use super::Work;
-use crate::cli::{Root, print};
-use crate::embedded::HOLDER;
+use super::amount::bytes;
+use super::load::Adoption;
+use super::platform::this_host;
+use super::{Work, show, store};
+use crate::cli::{Output, Root};
 use crate::failure::{Exit, Failure, Outcome, code};
 use crate::up::say;
 
@@ -53,6 +56,9 @@ pub struct BuildArgs {
     /// The stage to build [default: the last]
     #[arg(long, value_name = "STAGE")]
     target: Option<String>,
+    /// Print what was built as JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     root: Root,
 }
@@ -60,7 +66,19 @@ pub struct BuildArgs {
 /// Where the image goes.
 enum Goal {
     Archive(PathBuf),
-    Store(Box<Node>),
+    Store(Box<Store>),
+}
+
+/// What was built, as `--json` prints it.
+#[derive(Debug, Serialize)]
+struct Facts {
+    /// Of the manifest or index.
+    digest: String,
+    name: Option<String>,
+    /// The archive; none if it is in the store.
+    file: Option<PathBuf>,
+    platforms: Vec<String>,
+    bytes: u64,
 }
 
 pub(super) fn build(args: &BuildArgs) -> Outcome {
@@ -90,20 +108,9 @@ pub(super) fn build(args: &BuildArgs) -> Outcome {
     let built = build_image(&request).with_context(|| file.display().to_string()).or_no()?;
     built.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     goal.take(&built, tag.as_ref(), work.path())?;
-    print(&summary(&built, tag.as_ref(), &goal))
-}
-
-/// The digest first: that is what scripts want.
-fn summary(built: &Built, tag: Option<&Reference>, goal: &Goal) -> String {
-    let platforms: Vec<_> = built.platforms.iter().map(ToString::to_string).collect();
-    let bytes = built.size().unwrap_or_default();
-    let (whole, tenth) = (bytes / 1_000_000, bytes / 100_000 % 10);
-    let place = match goal {
-        Goal::Archive(path) => format!("in {}", path.display()),
-        Goal::Store(_) => "in this machine's store".to_owned(),
-    };
-    let name = tag.map(|tag| format!("{tag} ")).unwrap_or_default();
-    format!("{} {name}{place}, {whole}.{tenth} MB, {}\n", built.digest(), platforms.join(", "))
+    let facts = Facts::of(&built, tag.as_ref(), &goal);
+    let output = if args.json { Output::Json } else { Output::Table };
+    show(&facts, output, || facts.line())
 }
 
 /// When everything in the image was made: reproducible builds agree on this variable.
@@ -151,8 +158,7 @@ impl BuildArgs {
             let error = anyhow!("where to? wanted -o FILE.tar, or -t REF for this machine's store");
             return Err(Failure::new(code::USAGE, error));
         }
-        let root = self.root.path().or_environment()?;
-        Ok(Goal::Store(Box::new(Node::open(&root, HOLDER).or_environment()?)))
+        Ok(Goal::Store(Box::new(store(&self.root)?)))
     }
 }
 
@@ -164,28 +170,55 @@ impl Goal {
         let name = format!("unfinished-build-{}", std::process::id());
         Work::make(match self {
             Goal::Archive(path) => path.with_file_name(name),
-            Goal::Store(node) => node.layout.images().join(name),
+            Goal::Store(store) => store.content().dir().join(name),
         })
     }
 
     fn take(&self, built: &Built, tag: Option<&Reference>, work: &Path) -> Result<(), Failure> {
-        let (archive, node) = match self {
-            Goal::Archive(path) => (path.clone(), None),
-            Goal::Store(node) => (work.join("image.tar"), Some(node)),
+        let archive = match self {
+            Goal::Archive(path) => path.clone(),
+            Goal::Store(_) => work.join("image.tar"),
         };
         built
             .write_archive(&archive, tag)
             .with_context(|| format!("write {}", archive.display()))
             .or_environment()?;
-        if let (Some(node), Some(tag), [platform, rest @ ..]) = (node, tag, built.platforms.as_slice()) {
-            node.images.load(&archive, tag, &platform.os, &platform.architecture).or_environment()?;
-            if !rest.is_empty() {
-                say(
-                    "warning: the store takes one of the versions, the one for this host: -o FILE.tar has all",
-                );
-            }
+        let (Goal::Store(store), Some(tag)) = (self, tag) else { return Ok(()) };
+        let package = Package::open(&archive, work).or_environment()?;
+        let imported = transfer::import(&package, store.content(), Caller::silent()).or_environment()?;
+        let host = this_host()?;
+        let unpack = built.platforms.iter().any(|platform| platform.os == host.os);
+        let adoption = Adoption { host: &host, unpack };
+        let root = imported.images.first().context("the archive is ours").or_environment()?;
+        adoption.run(store, &root.root.digest, std::slice::from_ref(tag), Caller::silent()).map(drop)
+    }
+}
+
+// === impl Facts ===
+
+impl Facts {
+    fn of(built: &Built, tag: Option<&Reference>, goal: &Goal) -> Facts {
+        let file = match goal {
+            Goal::Archive(path) => Some(path.clone()),
+            Goal::Store(_) => None,
+        };
+        Facts {
+            digest: built.digest().to_owned(),
+            name: tag.map(ToString::to_string),
+            file,
+            platforms: built.platforms.iter().map(ToString::to_string).collect(),
+            bytes: built.size().unwrap_or_default(),
         }
-        Ok(())
+    }
+
+    /// The digest first: that is what scripts want.
+    fn line(&self) -> String {
+        let place = match &self.file {
+            Some(path) => format!("in {}", path.display()),
+            None => "in this machine's store".to_owned(),
+        };
+        let name = self.name.as_ref().map(|name| format!("{name} ")).unwrap_or_default();
+        format!("{} {name}{place}, {}, {}\n", self.digest, bytes(self.bytes), self.platforms.join(", "))
     }
 }
 

@@ -10,7 +10,10 @@ use images::platform::{self, Candidate, Host, Isolation, Verdict};
 use images::{Access, Caller, Source, candidates};
 use serde::Serialize;
 
-use crate::cli::{Output, print};
+use super::access::AccessArgs;
+use super::platform::this_host;
+use super::show;
+use crate::cli::{Output, Root};
 use crate::failure::{Exit, Failure, Outcome, code};
 use crate::table::table;
 use crate::up::say;
@@ -35,8 +38,12 @@ pub struct ExplainArgs {
     arch: Option<String>,
     #[arg(long, value_enum, default_value_t)]
     isolation: Kind,
+    #[command(flatten)]
+    access: AccessArgs,
     #[arg(short, long, value_enum, default_value_t)]
     output: Output,
+    #[command(flatten)]
+    root: Root,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
@@ -71,7 +78,7 @@ pub(super) fn explain(args: &ExplainArgs) -> Outcome {
     let source = Source::parse(&args.image, Path::new("")).or_usage()?;
     let host = args.host()?;
     let isolation = args.isolation.into();
-    let access = Access::default();
+    let access = args.access(&source)?;
     let offered =
         candidates::of(&source, &access, Caller::silent()).with_context(|| args.image.clone()).or_no()?;
     let verdicts = platform::explain(&offered, &host, isolation);
@@ -81,10 +88,7 @@ pub(super) fn explain(args: &ExplainArgs) -> Outcome {
         verdict,
     });
     let explained = Explained { image: &args.image, host: &host, isolation, candidates: lines.collect() };
-    match args.output {
-        Output::Json => print(&format!("{}\n", serde_json::to_string_pretty(&explained).or_environment()?))?,
-        Output::Table => print(&explained.table())?,
-    };
+    show(&explained, args.output, || explained.table())?;
     refusal(&offered, &host, isolation)
 }
 
@@ -101,17 +105,23 @@ fn refusal(offered: &[Candidate], host: &Host, isolation: Isolation) -> Outcome 
 // === impl ExplainArgs ===
 
 impl ExplainArgs {
-    fn host(&self) -> Result<Host, Failure> {
-        let facts = os::host::facts().or_environment()?;
-        let architecture = self.arch.as_deref().unwrap_or(&facts.architecture);
-        if let Some(build) = &self.host_build {
-            return Ok(Host::new("windows", architecture).with_version(&version(build)?));
+    /// Files need no account.
+    fn access(&self, source: &Source) -> Result<Access, Failure> {
+        match source {
+            Source::Reference(reference) => self.access.open(&self.root, std::slice::from_ref(reference)),
+            Source::Dir(_) | Source::OciArchive(_) => Ok(Access::default()),
         }
-        let host = Host::new(&facts.os, architecture);
-        Ok(match facts.windows_build {
-            Some(build) => host.with_version(&build.to_string()),
-            None => host,
-        })
+    }
+
+    fn host(&self) -> Result<Host, Failure> {
+        let mut host = this_host()?;
+        if let Some(build) = &self.host_build {
+            host = Host::new("windows", &host.architecture).with_version(&version(build)?);
+        }
+        if let Some(architecture) = &self.arch {
+            host.architecture.clone_from(architecture);
+        }
+        Ok(host)
     }
 }
 

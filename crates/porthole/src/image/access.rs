@@ -1,0 +1,147 @@
+//! Who asks a registry, and which way: accounts, mirrors, certificates.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+use images::hosts::Hosts;
+use images::keyring::Keyring;
+use images::{Access, Reference};
+use k8s_openapi::api::core::v1::Secret;
+
+use crate::cli::Root;
+use crate::failure::{Exit, Failure, code};
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Registry")]
+pub(super) struct AccessArgs {
+    /// The account; its password comes from standard input
+    #[arg(long, value_name = "NAME", requires = "password_stdin")]
+    user: Option<String>,
+    /// Read the password from standard input: an argument could be seen by others
+    #[arg(long, requires = "user")]
+    password_stdin: bool,
+    /// Accounts as `docker login` keeps them [default: $DOCKER_CONFIG/config.json, ~/.docker/config.json]
+    #[arg(long, value_name = "FILE")]
+    docker_config: Option<PathBuf>,
+    /// A Kubernetes pull secret, YAML or JSON; may be given several times
+    #[arg(long, value_name = "FILE")]
+    pull_secret: Vec<PathBuf>,
+    /// Mirrors and certificates for each registry, as containerd's certs.d [default: ROOT/certs.d]
+    #[arg(long, value_name = "DIR", env = "PORTHOLE_HOSTS_DIR")]
+    hosts_dir: Option<PathBuf>,
+}
+
+/// Under the root, when nobody says otherwise.
+const HOSTS_DIR: &str = "certs.d";
+/// The types of pull secrets, and where each has what it holds.
+const SECRETS: [(&str, &str); 2] =
+    [("kubernetes.io/dockerconfigjson", ".dockerconfigjson"), ("kubernetes.io/dockercfg", ".dockercfg")];
+
+/// A pull secret: what it is called in errors, its type, what it holds.
+struct Pull {
+    name: String,
+    kind: String,
+    bytes: Vec<u8>,
+}
+
+// === impl AccessArgs ===
+
+impl AccessArgs {
+    /// Everything that was said and is found for these images. What was said first is tried first.
+    pub(super) fn open(&self, root: &Root, images: &[Reference]) -> Result<Access, Failure> {
+        let mut keyring = Keyring::default();
+        if let Some(user) = &self.user {
+            let password = password()?;
+            for image in images {
+                keyring = keyring.with_password(image.registry(), user, &password);
+            }
+        }
+        let secrets =
+            self.pull_secret.iter().map(|path| Pull::read(path)).collect::<Result<Vec<_>, _>>().or_usage()?;
+        let each = secrets.iter().map(|secret| (&*secret.name, &*secret.kind, &*secret.bytes));
+        keyring = keyring.with_pull_secrets(each).or_usage()?;
+        if let Some(path) = self.docker_config.clone().or_else(docker_config) {
+            keyring = keyring.with_docker_config(&path).or_usage()?;
+        }
+        Ok(Access { keyring, hosts: Hosts::default().with_dir(&self.hosts_dir(root)?) })
+    }
+
+    fn hosts_dir(&self, root: &Root) -> Result<PathBuf, Failure> {
+        match &self.hosts_dir {
+            Some(dir) if !dir.is_dir() => {
+                let error = anyhow!("--hosts-dir {}: wanted a directory", dir.display());
+                Err(Failure::new(code::USAGE, error))
+            }
+            Some(dir) => Ok(dir.clone()),
+            None => Ok(root.path().or_environment()?.join(HOSTS_DIR)),
+        }
+    }
+}
+
+/// Where `docker login` keeps what it was told, if it was.
+fn docker_config() -> Option<PathBuf> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = || set("HOME").or_else(|| set("USERPROFILE")).map(|home| home.join(".docker"));
+    set("DOCKER_CONFIG").or_else(home).map(|dir| dir.join("config.json")).filter(|path| path.is_file())
+}
+
+/// The first line of standard input: editors and `echo` end it, a password has no end of line.
+fn password() -> Result<String, Failure> {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).context("read the password from standard input").or_usage()?;
+    match text.trim_end_matches(['\r', '\n']) {
+        "" => Err(Failure::new(code::USAGE, anyhow!("--password-stdin: standard input is empty"))),
+        password => Ok(password.to_owned()),
+    }
+}
+
+// === impl Pull ===
+
+impl Pull {
+    fn read(path: &Path) -> anyhow::Result<Pull> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).with_context(|| format!("read {name}"))?;
+        Pull::parse(&text, name)
+    }
+
+    /// What is wrong is said without a word of what is in it.
+    fn parse(text: &str, name: String) -> anyhow::Result<Pull> {
+        let wanted = "wanted a Secret of type kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg";
+        let Ok(secret) = serde_saphyr::from_str::<Secret>(text) else {
+            bail!("{name} is no Secret: {wanted}")
+        };
+        let kind = secret.type_.unwrap_or_default();
+        let Some((_, key)) = SECRETS.iter().find(|(known, _)| *known == kind) else {
+            bail!("{name} has the type {kind:?}: {wanted}");
+        };
+        let plain =
+            secret.string_data.as_ref().and_then(|data| data.get(*key)).map(|text| text.clone().into_bytes());
+        let bytes = plain.or_else(|| secret.data?.remove(*key).map(|bytes| bytes.0));
+        Ok(Pull { bytes: bytes.with_context(|| format!("{name} has no data {key:?}"))?, name, kind })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pull_secrets_as_kubectl_prints_them() {
+        let parsed = |text: &str| Pull::parse(text, "secret.yaml".into());
+        let data = "{apiVersion: v1, kind: Secret, type: kubernetes.io/dockerconfigjson, data: {.dockerconfigjson: e30=}}";
+        assert_eq!(parsed(data).unwrap().bytes, b"{}");
+        let plain =
+            "apiVersion: v1\nkind: Secret\ntype: kubernetes.io/dockercfg\nstringData:\n  .dockercfg: '{}'\n";
+        assert_eq!(parsed(plain).unwrap().kind, "kubernetes.io/dockercfg");
+        for (bad, why) in [
+            ("{kind: Secret, type: Opaque, data: {a: c2VjcmV0}}", "has the type \"Opaque\""),
+            ("{type: kubernetes.io/dockercfg, data: {a: c2VjcmV0}}", "has no data \".dockercfg\""),
+            ("[secret]", "is no Secret"),
+        ] {
+            let error = parsed(bad).map(drop).unwrap_err().to_string();
+            assert!(error.contains(why) && !error.contains("c2VjcmV0"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! porthole.exe's images under Wine: built, pulled, unpacked, listed, and removed while a file is open.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+use testbed::image::{Image, ImageBuilder, Layer};
+use testbed::registry::{Options, Registry};
+use testbed::wine::{Output, Wine};
+
+const PATIENCE: Duration = Duration::from_secs(120);
+const DOCKERFILE: &str = "# escape=`\nFROM hpc\nWORKDIR C:\\app\nCOPY bin\\agent.exe .\nCOPY conf conf\\\n\
+                          ENTRYPOINT [\"agent.exe\"]\n";
+
+struct Desk {
+    dir: tempfile::TempDir,
+    wine: Wine,
+    exe: PathBuf,
+    fixture: PathBuf,
+}
+
+// === impl Desk ===
+
+impl Desk {
+    fn new() -> Desk {
+        let exe = PathBuf::from(std::env::var_os("PORTHOLE_EXE").expect("PORTHOLE_EXE is set by the gate"));
+        let dir = tempfile::tempdir().expect("a directory");
+        let fixture = PathBuf::from(std::env::var_os("FIXTURE_EXE").expect("FIXTURE_EXE is set by the gate"));
+        let [ours, theirs] = [&exe, &fixture].map(|exe| exe.parent().expect("a directory").to_owned());
+        let wine = Wine::builder().bind(dir.path()).bind(ours).bind(theirs).start();
+        Desk { wine: wine.expect("Wine"), exe, fixture, dir }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        let (verb, rest) = words.split_first().expect("a verb");
+        let root = self.wine.windows_path(self.path("root"));
+        let command = self.wine.command(&self.exe).args(["image", verb, "--root", &root]).args(rest);
+        command.current_dir(self.dir.path()).output(PATIENCE).expect("ran")
+    }
+
+    fn ok(&self, words: &[&str]) -> String {
+        let output = self.run(words);
+        assert_eq!(output.code, 0, "image {words:?}: {}{}", output.stdout, output.stderr);
+        output.stdout
+    }
+
+    fn json(&self, words: &[&str]) -> Value {
+        serde_json::from_str(&self.ok(&[words, &["-o", "json"]].concat())).expect("JSON")
+    }
+}
+
+fn windows_image(word: &str) -> Image {
+    let files = Layer::new().directory("Hives", 0o755).file("Files/app/word.txt", word, 0o644);
+    let image = ImageBuilder::new("windows", "amd64").layer(files).entrypoint(["app.exe"]);
+    let linux = ImageBuilder::new("linux", "amd64").build().expect("made");
+    Image::index(&[linux, image.build().expect("made")])
+}
+
+// proves: HP-16 wine
+// proves: HP-17 wine
+#[test]
+fn the_executable_builds_the_digest_that_linux_builds() {
+    let desk = Desk::new();
+    for (name, text) in [("Dockerfile", DOCKERFILE), ("bin/agent.exe", "MZ"), ("conf/a.yaml", "a: 1\n")] {
+        let path = desk.path(name);
+        std::fs::create_dir_all(path.parent().expect("below")).expect("made");
+        std::fs::write(path, text).expect("written");
+    }
+    let words = ["image", "build", "-t", "example.com/agent:1", "-o", "linux.tar", "."];
+    let here = Command::new(env!("CARGO_BIN_EXE_porthole"))
+        .args(words)
+        .current_dir(desk.dir.path())
+        .env_remove("SOURCE_DATE_EPOCH")
+        .output()
+        .expect("ran");
+    assert!(here.status.success(), "{}", String::from_utf8_lossy(&here.stderr));
+    let digest = |text: &str| text.split(' ').next().expect("a digest").to_owned();
+    let ours = digest(&String::from_utf8_lossy(&here.stdout));
+    assert!(ours.starts_with("sha256:"), "{ours}");
+    assert_eq!(digest(&desk.ok(&["build", "-t", "example.com/agent:1", "-o", "windows.tar", "."])), ours);
+    let bytes = |name: &str| std::fs::read(desk.path(name)).expect("written");
+    assert!(bytes("linux.tar") == bytes("windows.tar"), "archives with one digest differ");
+    // Into its store and out again.
+    desk.ok(&["build", "-t", "example.com/agent:1", "."]);
+    assert_eq!(desk.json(&["inspect", "example.com/agent:1"])["images"][0]["digest"], ours.as_str());
+    desk.ok(&["save", "-o", "saved.tar", "example.com/agent:1"]);
+    desk.ok(&["rm", "example.com/agent:1"]);
+    desk.ok(&["load", "saved.tar"]);
+    assert_eq!(desk.json(&["inspect", "example.com/agent:1"])["images"][0]["digest"], ours.as_str());
+}
+
+/// Every file below a directory, as the host shows it.
+fn files_below(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries
+        .flat_map(|entry| match entry.file_type() {
+            Ok(kind) if kind.is_dir() => files_below(&entry.path()),
+            _ => vec![entry.path()],
+        })
+        .collect()
+}
+
+// proves: HP-16 wine
+// proves: RT-09 wine
+#[test]
+fn the_executable_pulls_lists_and_removes_while_a_file_is_open() {
+    let registry = Registry::start(Options::default()).expect("a registry");
+    registry.push(&windows_image("hello"), "try/app:1").expect("pushed");
+    let desk = Desk::new();
+    let name = format!("{}/try/app:1", registry.address());
+    let pulled = desk.json(&["pull", &name])["images"][0].clone();
+    assert_eq!(pulled["platform"], "windows/amd64");
+    assert_eq!(desk.json(&["ls"])["images"][0]["names"], serde_json::json!([name]));
+    assert_eq!(desk.json(&["inspect", &name])["images"][0]["entrypoint"], serde_json::json!(["app.exe"]));
+    let store = desk.path("root/images");
+    let word = || files_below(&store).into_iter().find(|path| path.ends_with("app/word.txt"));
+    let file = word().expect("it is unpacked");
+    assert_eq!(std::fs::read_to_string(&file).expect("there"), "hello");
+    // A Windows program that has the file open and lets others delete it, as all of ours do.
+    let mut running = desk
+        .wine
+        .command(&desk.fixture)
+        .args(["lock", &desk.wine.windows_path(&file)])
+        .spawn()
+        .expect("started");
+    let mut said = String::new();
+    BufReader::new(running.stdout.take().expect("a pipe")).read_line(&mut said).expect("text");
+    assert_eq!(said.trim(), "locked");
+    desk.ok(&["rm", &name]);
+    assert_eq!(desk.json(&["ls"])["images"], serde_json::json!([]));
+    assert_eq!(word(), None, "{:?}", files_below(&store));
+    running.kill().expect("killed");
+    desk.ok(&["pull", &name]);
+    assert!(word().is_some());
+}
