@@ -94,7 +94,7 @@ impl PullError {
     /// A request that got no answer. The address stays out: it may be a signed one.
     pub(super) fn unanswered(registry: &str, error: reqwest::Error) -> PullError {
         let (registry, source) = (registry.to_owned(), Box::new(error.without_url()));
-        if is_certificate(&source) {
+        if is_certificate(&*source) {
             PullError::Untrusted { registry, source }
         } else {
             PullError::Network { registry, source }
@@ -192,18 +192,13 @@ fn asked(wait: Option<Duration>) -> String {
     wait.map_or_else(String::new, |wait| format!(" and asks to wait {} s", wait.as_secs()))
 }
 
-/// Rustls' errors come wrapped in I/O errors, whose source is what they hold in turn.
-fn is_certificate(error: &reqwest::Error) -> bool {
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        let tls = inner.and_then(|inner| inner.downcast_ref()).or_else(|| error.downcast_ref());
-        if matches!(tls, Some(rustls::Error::InvalidCertificate(_))) {
-            return true;
-        }
-        cause = error.source();
+/// Rustls' errors come wrapped in I/O errors, whose source is not what they hold but what that holds in turn.
+fn is_certificate(error: &(dyn Error + 'static)) -> bool {
+    if let Some(tls) = error.downcast_ref() {
+        return matches!(tls, rustls::Error::InvalidCertificate(_));
     }
-    false
+    let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    held.is_some_and(|held| is_certificate(held)) || error.source().is_some_and(is_certificate)
 }
 
 /// Foreign text for one line of ours.

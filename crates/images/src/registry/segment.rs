@@ -39,6 +39,8 @@ pub(super) enum Piece {
         end: u64,
         whole: bool,
     },
+    /// Asked for ahead, and the registry would send everything: not worth it yet.
+    Unranged,
     Bytes(Bytes),
     Retrying {
         why: String,
@@ -63,6 +65,8 @@ struct Download {
     wanted: Arc<Wanted>,
     at: u64,
     end: u64,
+    /// Whether another segment is read before this one.
+    ahead: bool,
     window: Arc<Semaphore>,
     out: UnboundedSender<Piece>,
 }
@@ -80,7 +84,8 @@ impl Segment {
         let (out, pieces) = unbounded_channel();
         let window = Arc::new(Semaphore::new(WINDOW as usize));
         let (session, wanted) = (Arc::clone(session), Arc::clone(wanted));
-        let download = Download { session, wanted, at, end, window: Arc::clone(&window), out };
+        let (is_ahead, room) = (ahead.is_some(), Arc::clone(&window));
+        let download = Download { session, wanted, at, end, ahead: is_ahead, window: room, out };
         let task = network.spawn(download.run()).abort_handle();
         Segment { end, pieces, window, task, _ahead: ahead }
     }
@@ -113,7 +118,11 @@ impl Download {
         let mut tries = Tries::default();
         while self.at < self.end {
             let begun = self.at;
-            let Err(error) = self.part().await else { continue };
+            let error = match self.part().await {
+                Ok(true) => continue,
+                Ok(false) => return,
+                Err(error) => error,
+            };
             match tries.after(error, self.at - begun) {
                 Ok((error, delay)) => {
                     self.tell(Piece::Retrying { why: error.line(), delay });
@@ -124,11 +133,15 @@ impl Download {
         }
     }
 
-    /// One answer. Afterwards it has come further, or there is an error.
-    async fn part(&mut self) -> Result<(), PullError> {
+    /// One answer. Afterwards it has come further, unless it is not to go on, or there is an error.
+    async fn part(&mut self) -> Result<bool, PullError> {
         let (registry, mut response) = self.open().await?;
         let asked = self.asked(&registry);
         let course = asked.course(response.status().as_u16(), response.headers())?;
+        if course.whole && self.ahead {
+            self.tell(Piece::Unranged);
+            return Ok(false);
+        }
         if course.whole {
             self.end = course.end;
         }
@@ -145,10 +158,13 @@ impl Download {
                     longest: self.wanted.size,
                 });
             }
-            self.at += bytes.len() as u64;
-            self.hand_over(bytes).await;
+            // An empty piece would be the end to a reader.
+            if !bytes.is_empty() {
+                self.at += bytes.len() as u64;
+                self.hand_over(bytes).await;
+            }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// The registry and its mirrors, and what the descriptor names beside them.

@@ -120,6 +120,10 @@ impl<'a> BlobStream<'a> {
             match front.next(self.caller)? {
                 Piece::Bytes(bytes) => return Ok(self.take(bytes)),
                 Piece::Opened { end, whole } => self.opened(end, whole),
+                Piece::Unranged => {
+                    self.segments.clear();
+                    self.ranges = Some(false);
+                }
                 Piece::Failed(error) => return Err(error),
                 Piece::Retrying { why, delay } => {
                     let reference = self.reference.clone();

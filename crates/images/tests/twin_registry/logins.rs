@@ -1,0 +1,168 @@
+//! Registries that want to know who asks.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use std::time::Duration;
+
+use images::Access;
+use images::keyring::Keyring;
+use testbed::registry::{Auth, Fault, Registry, TOKEN_PATH, Wrong};
+
+use crate::bench::{BLOBS, Bench};
+
+const PASSWORD: &str = "hunter2";
+
+pub(crate) fn basic() -> Auth {
+    Auth::Basic { user: "jane".into(), password: PASSWORD.into() }
+}
+
+fn token(lifetime: Duration) -> Auth {
+    Auth::Token { user: "jane".into(), password: PASSWORD.into(), lifetime }
+}
+
+pub(crate) fn jane(registry: &Registry) -> Keyring {
+    Keyring::default().with_password(&registry.address().to_string(), "jane", PASSWORD)
+}
+
+fn access(keyring: Keyring) -> Access {
+    Access { keyring, ..Access::default() }
+}
+
+// proves: RT-09 twin
+#[test]
+fn a_password_opens_registries_of_both_kinds_and_is_asked_for_first() {
+    for auth in [basic(), token(Duration::from_secs(60))] {
+        let bench = Bench::with(auth.clone());
+        bench
+            .pull(&Access::default())
+            .refused(&["wants a login (401)", "no credentials for it are known here"]);
+        bench.registry.clear_requests();
+        let pulled = bench.pull(&access(jane(&bench.registry)));
+        bench.assert_whole(&pulled, 0);
+        let requests = bench.registry.requests();
+        assert_eq!((requests[0].status, requests[0].header("Authorization")), (401, None), "{auth:?}");
+        let tokens = requests.iter().filter(|request| request.path.starts_with(TOKEN_PATH)).count();
+        assert_eq!(tokens, usize::from(auth != basic()), "one token is enough for a pull");
+        let wrong = Keyring::default().with_password(&bench.registry.address().to_string(), "jane", "wrong");
+        bench.pull(&access(wrong)).refused(&["wants a login (401)", "were refused"]);
+    }
+}
+
+#[test]
+fn a_token_that_runs_out_in_the_middle_is_renewed() {
+    let bench = Bench::with(token(Duration::from_secs(1)));
+    // Cuts make the blob come in several answers, over more than a token's life.
+    bench
+        .registry
+        .fault(Fault::new(Wrong::Slow { bytes_per_second: 150_000 }).method("GET").path(BLOBS).times(2));
+    bench.registry.fault(Fault::new(Wrong::Cut { after: 70_000 }).method("GET").path(BLOBS).times(3));
+    let slow = Wrong::too_many_requests(Duration::from_secs(2));
+    bench.registry.fault(Fault::new(slow).method("GET").path(BLOBS).times(1));
+    let pulled = bench.pull(&access(jane(&bench.registry)));
+    bench.assert_whole(&pulled, 0);
+    let again = bench.pull(&access(jane(&bench.registry)));
+    again.blobs.expect("a new login");
+    // One more within one session, after the token's end.
+    let reference = images::Reference::parse(&bench.name()).expect("a name");
+    let access = access(jane(&bench.registry));
+    let remote = images::Remote::open(&reference, &access, images::Caller::silent()).expect("open");
+    remote.root().expect("the first");
+    bench.registry.clear_requests();
+    bench.registry.clear_faults();
+    let limit = Wrong::too_many_requests(Duration::from_secs(2));
+    bench.registry.fault(Fault::new(limit).times(1));
+    remote.root().expect("the second");
+    let statuses: Vec<_> = bench.registry.requests().iter().map(|request| request.status).collect();
+    assert_eq!(statuses, [429, 401, 200, 200], "refused, renewed, answered");
+}
+
+// proves: RT-09 twin
+#[test]
+fn pull_secrets_are_tried_in_their_order() {
+    let bench = Bench::with(token(Duration::from_secs(60)));
+    let address = bench.registry.address();
+    let secret = |user: &str, password: &str, path: &str| {
+        format!(r#"{{"auths":{{"{address}{path}":{{"username":"{user}","password":"{password}"}}}}}}"#)
+    };
+    let (wrong, right) = (secret("joe", "no", "/try"), secret("jane", PASSWORD, ""));
+    let elsewhere = secret("jane", PASSWORD, "/other");
+    let kind = "kubernetes.io/dockerconfigjson";
+    let ring = |texts: &[&String]| {
+        let secrets = texts.iter().map(|text| ("s", kind, text.as_bytes()));
+        Keyring::default().with_pull_secrets(secrets).expect("read")
+    };
+    let pulled = bench.pull(&access(ring(&[&right, &wrong])));
+    bench.assert_whole(&pulled, 0);
+    let tokens = bench.registry.requests().into_iter().filter(|request| request.path.starts_with(TOKEN_PATH));
+    // The one with the longer path goes first, and is the wrong one.
+    assert_eq!(tokens.map(|request| request.status).collect::<Vec<_>>(), [401, 200]);
+    bench.pull(&access(ring(&[&elsewhere]))).refused(&["no credentials for it are known here"]);
+    bench.pull(&access(ring(&[&wrong]))).refused(&["were refused"]);
+}
+
+#[test]
+fn dockers_configuration_opens_a_registry_as_docker_would() {
+    let bench = Bench::with(basic());
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("config.json");
+    // jane:hunter2
+    let text =
+        format!(r#"{{"auths":{{"http://{}/v2/":{{"auth":"amFuZTpodW50ZXIy"}}}}}}"#, bench.registry.address());
+    std::fs::write(&path, text).expect("written");
+    let keyring = Keyring::default().with_docker_config(&path).expect("read");
+    bench.assert_whole(&bench.pull(&access(keyring)), 0);
+}
+
+/// Runs this test again where the helper is on the path: a test must not change its own process's.
+// proves: RT-09 twin
+#[test]
+fn a_credential_helper_is_asked_by_its_pipe() {
+    const MARK: &str = "PORTHOLE_TEST_HELPER";
+    if let Ok(dir) = std::env::var(MARK) {
+        return with_helpers(std::path::Path::new(&dir));
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = format!("{}:{}", dir.path().display(), std::env::var("PATH").unwrap_or_default());
+    let mut again = Command::new(std::env::current_exe().expect("this test"));
+    again.args(["--exact", "logins::a_credential_helper_is_asked_by_its_pipe", "--nocapture"]);
+    let output = again.env("PATH", path).env(MARK, dir.path()).output().expect("starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && said.contains("1 passed"),
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+fn with_helpers(dir: &std::path::Path) {
+    let bench = Bench::with(basic());
+    let address = bench.registry.address();
+    let script = |name: &str, text: &str| {
+        let path = dir.join(format!("docker-credential-{name}"));
+        std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("written");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("executable");
+    };
+    let answer = format!(r#"echo '{{"ServerURL":"x","Username":"jane","Secret":"{PASSWORD}"}}'"#);
+    script("right", &format!("[ \"$1\" = get ] && [ \"$(cat)\" = {address} ] && {answer}"));
+    script("empty", "echo 'credentials not found in native keychain'; exit 1");
+    script("broken", &format!("echo {PASSWORD}; echo {PASSWORD} >&2; exit 3"));
+    script("silent", &format!("echo {PASSWORD}"));
+    let config = |text: &str| {
+        let path = dir.join("config.json");
+        std::fs::write(&path, text).expect("written");
+        access(Keyring::default().with_docker_config(&path).expect("read"))
+    };
+    let named = |name: &str| format!(r#"{{"credsStore":"empty","credHelpers":{{"{address}":"{name}"}}}}"#);
+    bench.assert_whole(&bench.pull(&config(&named("right"))), 0);
+    bench.assert_whole_again(&config(
+        r#"{"credsStore":"right","credHelpers":{"other.example.com":"broken"}}"#,
+    ));
+    bench.pull(&config(r#"{"credsStore":"empty"}"#)).refused(&["no credentials for it are known here"]);
+    bench.pull(&config(&named("broken"))).refused(&[
+        "docker-credential-broken",
+        "exit status: 3",
+        &address.to_string(),
+    ]);
+    bench.pull(&config(&named("silent"))).refused(&["docker-credential-silent", "not the JSON it should be"]);
+    bench.pull(&config(&named("gone"))).refused(&["docker-credential-gone", "No such file"]);
+}
