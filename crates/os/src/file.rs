@@ -104,7 +104,7 @@ pub fn disk(path: &Path) -> io::Result<Disk> {
 }
 
 /// Everything written to the file system of this path is on the disk afterwards. Windows allows this to
-/// administrators only; who gets an error knows nothing about what is on the disk.
+/// administrators only, and answers others [`io::ErrorKind::Unsupported`].
 pub fn sync_disk(path: &Path) -> io::Result<()> {
     sys::file::sync_disk(path)
 }

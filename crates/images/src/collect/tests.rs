@@ -17,7 +17,6 @@ fn rooms(world: &World) -> Vec<String> {
     rooms.into_iter().flat_map(|room| world.files(room)).chain(world.flights()).collect()
 }
 
-// proves: RT-09 pure
 #[test]
 fn a_removed_image_leaves_nothing_and_gives_back_what_it_took() {
     let world = World::new();
@@ -103,7 +102,6 @@ fn a_part_that_a_pull_under_way_needs_stays() {
     assert!(rooms(&world).is_empty(), "{:?}", rooms(&world));
 }
 
-// proves: RT-09 pure
 #[test]
 fn a_full_disk_costs_the_images_that_nobody_uses_and_no_other() {
     let world = World::new();

@@ -5,6 +5,7 @@
 //! it is marked; an unmarked one of an earlier boot is made again from its blob, which was synced before it got its
 //! name.
 
+use std::io;
 use std::path::PathBuf;
 
 use os::file::Stamp;
@@ -27,7 +28,7 @@ struct Unsettled {
 
 impl Content {
     /// Brings what was unpacked in this boot to the disk and marks it so; says how many. Called when a pull is done
-    /// and nobody waits any more.
+    /// and nobody waits any more. Where we may not sync a disk, nothing is marked.
     pub fn settle(&self) -> Result<usize, DepotError> {
         let mut waiting = Vec::new();
         for kind in Kind::ALL {
@@ -38,7 +39,11 @@ impl Content {
         if waiting.is_empty() {
             return Ok(0);
         }
-        os::file::sync_disk(self.dir()).at("sync the disk of", self.dir())?;
+        match os::file::sync_disk(self.dir()) {
+            // They stay unmarked: after a reboot they are made again.
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => return Ok(0),
+            synced => synced.at("sync the disk of", self.dir())?,
+        }
         fail::point("layers-settled");
         waiting.into_iter().try_fold(0, |marked, each| Ok(marked + usize::from(each.mark()?)))
     }

@@ -6,7 +6,7 @@ use os::lock::{Held, Mode};
 
 use super::{Findings, Outcome, Problem, line};
 use crate::collect::Survey;
-use crate::content::{At, Content, DepotError, INDEX_LOCK, INGEST, RECORDS};
+use crate::content::{At, Content, DepotError, INDEX_LOCK, INGEST, Key, RECORDS};
 use crate::digest::Digest;
 use crate::record::Record;
 
@@ -89,13 +89,20 @@ impl Content {
             .collect()
     }
 
-    /// The next pull writes it again; the parts that are there wait for that until a collection comes.
+    /// The next pull writes it again; the parts that are there wait for that until a collection comes. A layer whose
+    /// blob is missing goes too: a pull would find it and not look for the blob.
     fn drop_record(&self, survey: &Survey, record: &Record) -> Result<Outcome, DepotError> {
         if let Err(error) = survey.must_be_free(&record.id) {
             return Outcome::in_use(error);
         }
         for path in [self.record_path(&record.id), self.used_path(&record.id)] {
             os::file::remove(&path).at("remove", &path)?;
+        }
+        for layer in record.layers.iter().filter(|layer| self.blob_size(&layer.digest).is_none()) {
+            let key = Key::Layer(layer.diff_id.clone());
+            if survey.part_must_be_free(&key).is_ok() {
+                self.discard_part(&key)?;
+            }
         }
         Ok(Outcome::Removed)
     }

@@ -58,7 +58,7 @@ impl Content {
 
 impl Survey {
     /// Containers and pulls of any image that is made of it.
-    fn part_must_be_free(&self, key: &Key) -> Result<(), DepotError> {
+    pub(super) fn part_must_be_free(&self, key: &Key) -> Result<(), DepotError> {
         let (records, digest) = (self.records.iter(), key.digest());
         let mut images = records.filter(|record| self.parts_of(record).contains(key));
         images.try_for_each(|record| self.must_be_free(&record.id))?;

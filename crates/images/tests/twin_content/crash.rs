@@ -33,7 +33,6 @@ const STORE_POINTS: [&str; 17] = [
 /// The how-manieth time a place is passed; with three layers in four parts each, some are passed often.
 const TIMES: [u32; 4] = [1, 2, 5, 13];
 
-// proves: RT-09 twin
 #[test]
 fn another_takes_over_from_a_killed_writer_and_goes_on_where_it_was() {
     let world = World::new();
@@ -60,7 +59,6 @@ fn assert_only_orphans(content: &Content, when: &str) {
     }
 }
 
-// proves: RT-09 twin
 #[test]
 fn a_kill_at_any_fail_point_leaves_nothing_wrong_and_nothing_behind() {
     let mut died = BTreeSet::new();
@@ -76,7 +74,13 @@ fn a_kill_at_any_fail_point_leaves_nothing_wrong_and_nothing_behind() {
             recovers(&world, &when);
         }
     }
-    assert_eq!(died, BTreeSet::from(STORE_POINTS), "some places were never passed");
+    assert_eq!(died, BTreeSet::from_iter(passed()), "some places were never passed");
+}
+
+/// Where a disk cannot be synced, nobody comes by the place after that.
+fn passed() -> impl Iterator<Item = &'static str> {
+    let syncs = os::file::sync_disk(&std::env::temp_dir()).is_ok();
+    STORE_POINTS.into_iter().filter(move |point| syncs || *point != "layers-settled")
 }
 
 fn recovers(world: &World, when: &str) {
@@ -100,7 +104,6 @@ impl Chance {
     }
 }
 
-// proves: RT-09 twin
 #[test]
 fn kills_at_random_moments_hurt_nobody_else() {
     let (world, mut chance) = (World::new(), Chance(5));

@@ -58,8 +58,7 @@ impl World {
         let mut command = Command::new(fixture());
         command.arg(self.store()).args(act).stdin(Stdio::piped()).stdout(Stdio::piped());
         match fail_point {
-            // What an abort says is no news.
-            Some(point) => command.env(images::fail::VARIABLE, point).stderr(Stdio::null()),
+            Some(point) => command.env(images::fail::VARIABLE, point),
             None => command.env_remove(images::fail::VARIABLE),
         };
         let mut child = command.spawn().unwrap();

@@ -8,7 +8,6 @@ use crate::scene::{APP, COUSIN, PARTS};
 
 const FULL: Disk = Disk { total: 1 << 40, available: 0 };
 
-// proves: RT-09 twin
 #[test]
 fn many_processes_and_threads_load_and_unpack_each_layer_once() {
     let world = World::new();
@@ -51,7 +50,6 @@ fn threads_of_one_process_load_once_too() {
 }
 
 /// While some pull and look at what they hold, others remove all that nobody holds.
-// proves: RT-09 twin
 #[test]
 fn collections_never_take_what_a_pull_holds() {
     let world = World::new();
@@ -78,7 +76,6 @@ fn a_lease_ends_with_its_process_and_not_before() {
     world.assert_empties();
 }
 
-// proves: RT-09 twin
 #[test]
 fn open_files_do_not_stop_a_removal() {
     let world = World::new();

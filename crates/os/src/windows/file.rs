@@ -10,7 +10,8 @@ use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
 use windows_sys::Win32::Foundation::{
-    ERROR_ACCESS_DENIED, ERROR_DELETE_PENDING, ERROR_DIR_NOT_EMPTY, ERROR_SHARING_VIOLATION, LocalFree,
+    ERROR_ACCESS_DENIED, ERROR_DELETE_PENDING, ERROR_DIR_NOT_EMPTY, ERROR_INVALID_FUNCTION,
+    ERROR_SHARING_VIOLATION, LocalFree,
 };
 use windows_sys::Win32::Security::Authorization::{GetNamedSecurityInfoW, SE_FILE_OBJECT};
 use windows_sys::Win32::Security::{
@@ -25,7 +26,7 @@ use windows_sys::Win32::Storage::FileSystem::{
     MOVEFILE_REPLACE_EXISTING, MOVEFILE_WRITE_THROUGH, MoveFileExW, SetFileInformationByHandle,
 };
 
-use super::handle::{check, error, size_of};
+use super::handle::{check, code, error, size_of};
 use super::security::{self, Descriptor};
 use super::text::{narrow, wide};
 use crate::file::{Disk, Stamp};
@@ -106,8 +107,15 @@ pub(crate) fn disk(path: &Path) -> io::Result<Disk> {
     Ok(Disk { total, available })
 }
 
+/// Only administrators may open a volume, and Wine's cannot be flushed.
 pub(crate) fn sync_disk(path: &Path) -> io::Result<()> {
-    File::options().write(true).open(volume(path)?)?.sync_all()
+    let not_here = |error| io::Error::new(io::ErrorKind::Unsupported, format!("the volume: {error}"));
+    let volume =
+        volume(path).and_then(|volume| File::options().write(true).open(volume)).map_err(not_here)?;
+    match volume.sync_all() {
+        Err(error) if code(&error) == ERROR_INVALID_FUNCTION => Err(not_here(error)),
+        other => other,
+    }
 }
 
 /// The device of a path's volume: without its last backslash the name is the volume, with it the root directory.

@@ -20,7 +20,6 @@ fn chosen(images: &[Candidate<u32>], used: u64) -> (Vec<usize>, u64, u64) {
     (choice.remove, choice.frees, choice.missing)
 }
 
-// proves: RT-09 pure
 #[test]
 fn the_defaults_are_the_kubelets() {
     let images = [image(30, 10, false), image(30, 30, false), image(30, 20, false)];
@@ -79,7 +78,6 @@ fn taken(images: &[Candidate<u8>], which: impl Iterator<Item = usize>) -> u64 {
 }
 
 proptest! {
-    // proves: RT-09 pure
     #[test]
     fn nothing_in_use_goes_and_enough_is_freed_or_the_lack_is_said(
         images in images(),

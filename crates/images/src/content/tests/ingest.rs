@@ -101,7 +101,6 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     /// However it comes, a blob with a name is the right one; with nothing rotten it always gets there.
-    // proves: RT-09 pure
     #[test]
     fn a_blob_is_right_or_absent(body in proptest::collection::vec(any::<u8>(), 0..200), steps in steps()) {
         let world = World::new();

@@ -64,7 +64,6 @@ fn the_next_opening_sweeps_what_a_dead_process_left_and_nothing_else() {
     assert!(world.files(TRASH).is_empty() && world.files(RECORDS).is_empty());
 }
 
-// proves: RT-09 pure
 #[test]
 fn after_a_reboot_only_what_was_synced_is_trusted_and_the_rest_is_made_again() {
     let world = World::new();
