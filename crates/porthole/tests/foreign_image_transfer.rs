@@ -262,7 +262,7 @@ fn containerd_imports_and_runs_what_is_saved() {
     for (number, format) in ["oci-archive", "docker-archive"].into_iter().enumerate() {
         let file = bench.path(&format!("{format}.tar")).display().to_string();
         bench.porthole(&["save", "--format", format, "-o", &file, NAME]);
-        containerd.ctr(&["images", "import", "--snapshotter", "native", &file]);
+        containerd.ctr(&["images", "import", &file]);
         let listed = containerd.ctr(&["images", "ls", "-q"]);
         assert!(listed.lines().any(|name| name == NAME), "{format}: {listed}");
         let container = format!("c{number}");
@@ -272,7 +272,7 @@ fn containerd_imports_and_runs_what_is_saved() {
     }
     // And back: what containerd exports is loaded.
     let file = bench.path("oci-archive.tar").display().to_string();
-    containerd.ctr(&["images", "import", "--snapshotter", "native", &file]);
+    containerd.ctr(&["images", "import", &file]);
     let exported = bench.path("exported.tar").display().to_string();
     containerd.ctr(&["images", "export", &exported, NAME]);
     let found = bench.load_and_run("exported.tar", NAME);
