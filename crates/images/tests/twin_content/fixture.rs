@@ -27,7 +27,7 @@ fn main() {
         ["open", image] => open(&content, &scene(image)),
         ["life", image] => life(&content, &scene(image)),
         ["churn", image, times] => churn(&content, &scene(image), times.parse().expect("a number")),
-        ["collect", times] => collect(&content, times.parse().expect("a number")),
+        ["collect"] => collect(&content),
         ref other => panic!("unknown act {other:?}"),
     }
 }
@@ -76,8 +76,10 @@ fn churn(content: &Content, scene: &Scene<'_>, times: usize) {
     }
 }
 
-fn collect(content: &Content, times: usize) {
-    for _ in 0..times {
+/// Again and again, until it is told to stop.
+fn collect(content: &Content) {
+    let told = std::thread::spawn(wait);
+    while !told.is_finished() {
         content.collect(&Thresholds::default(), FULL).expect("collected");
     }
 }

@@ -54,9 +54,11 @@ fn threads_of_one_process_load_once_too() {
 fn collections_never_take_what_a_pull_holds() {
     let world = World::new();
     world.content();
-    let mut all: Vec<Running> = ["app", "cousin", "app"].map(|it| world.start(&["churn", it, "25"])).into();
-    all.extend([0, 1].map(|_| world.start(&["collect", "60"])));
-    all.into_iter().for_each(Running::succeed);
+    let pulls = ["app", "cousin", "app"].map(|image| world.start(&["churn", image, "25"]));
+    let mut collectors = [0, 1].map(|_| world.start(&["collect"]));
+    pulls.into_iter().for_each(Running::succeed);
+    collectors.iter_mut().for_each(Running::go_on);
+    collectors.into_iter().for_each(Running::succeed);
     assert!(world.content().fsck(false).unwrap().found.iter().all(|it| it.to_string().contains("no image")));
     world.assert_empties();
 }
