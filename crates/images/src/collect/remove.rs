@@ -77,10 +77,14 @@ impl Content {
 impl Survey {
     fn meant(&self, text: &str) -> Result<Meant, DepotError> {
         // A name that is written like an id is a name: ids can be written in full.
-        if let Some(name) = Reference::parse(text).ok().map(|reference| reference.to_string())
-            && let Some(named) = self.names.get(&name)
-        {
-            return Ok(Meant { id: named.id.clone(), name: Some(name) });
+        if let Ok(reference) = Reference::parse(text) {
+            let name = reference.to_string();
+            if let Some(named) = self.names.get(&name) {
+                return Ok(Meant { id: named.id.clone(), name: Some(name) });
+            }
+            if let Some(id) = self.by_digest(&reference) {
+                return Ok(Meant { id, name: None });
+            }
         }
         let hex = text.strip_prefix("sha256:").unwrap_or(text);
         let fits = |id: &&Digest| hex.len() >= SHORTEST_ID && id.hex().starts_with(hex);
@@ -94,6 +98,16 @@ impl Survey {
                 Err(DepotError::Ambiguous { text: text.to_owned(), images: found })
             }
         }
+    }
+
+    /// `NAME@DIGEST` of an image that came by another name of the same repository.
+    fn by_digest(&self, wanted: &Reference) -> Option<Digest> {
+        let digest = wanted.digest()?;
+        let place = |it: &Reference| (it.registry().to_owned(), it.repository().to_owned());
+        let same = |name: &str| Reference::parse(name).is_ok_and(|it| place(&it) == place(wanted));
+        let mut fits =
+            self.names.iter().filter(|(name, named)| named.target.as_str() == digest && same(name));
+        fits.next().map(|(_, named)| named.id.clone())
     }
 
     /// Takes an image out; what only it was made of comes back.

@@ -47,6 +47,18 @@ fn a_name_goes_before_the_image_and_an_id_takes_both() {
 }
 
 #[test]
+fn an_image_is_found_by_what_its_registry_calls_it() {
+    let world = World::new();
+    let record = world.image("one");
+    name(&world, "example.com/app:1", &record.id);
+    let target = Digest::of(format!("index of {}", record.id).as_bytes());
+    let elsewhere = world.content.remove(&format!("example.com/other@{target}"), false);
+    assert!(matches!(elsewhere, Err(DepotError::NoImage(_))), "{elsewhere:?}");
+    let removed = world.content.remove(&format!("example.com/app@{target}"), false).unwrap();
+    assert_eq!((removed.image.as_ref(), removed.untagged.len()), (Some(&record.id), 1));
+}
+
+#[test]
 fn what_a_container_uses_is_not_removed_and_the_container_is_named() {
     let world = World::new();
     let record = world.image("one");

@@ -8,6 +8,7 @@ use crate::record::{Layer, Record};
 
 mod ingest;
 mod layers;
+mod power;
 
 pub(crate) struct World {
     _dir: tempfile::TempDir,
