@@ -31,6 +31,7 @@ use crate::blobs::{Blobs, ContentError, Found, configuration, json};
 use crate::content::{Content, DepotError};
 use crate::digest::Digest;
 use crate::document::{Configuration, Descriptor, Remarks};
+use crate::lease::Lease;
 use crate::platform::{Host, Isolation};
 use crate::progress::{Caller, Progress};
 use crate::record::{Form, Layer, Record};
@@ -59,6 +60,8 @@ pub(crate) struct Pulled {
     pub(crate) record: Record,
     /// What the name led to: an index or the manifest.
     pub(crate) target: Digest,
+    /// Until it has a name or a user, which is the caller's to do.
+    pub(crate) _lease: Lease,
 }
 
 /// An image whose documents are here.
@@ -79,14 +82,13 @@ impl<B: Blobs> Pull<'_, B> {
         for blob in found.manifest.layers.iter().chain([&found.manifest.config]) {
             named.push(self.digest(blob)?);
         }
-        let _lease = self.content.hold(&named)?;
+        let mut lease = self.content.hold(&named)?;
         for document in &found.way {
             self.content.put(&document.bytes)?;
         }
         let (id, configuration, remarks) = self.configuration(&found, host, isolation)?;
         let parts = plan::parts(&found.manifest, &configuration).map_err(|e| (self.bad)(e.into()))?;
-        let diff_ids: Vec<Digest> = parts.iter().map(|part| part.diff_id.clone()).collect();
-        let _layers = self.content.hold(&diff_ids)?;
+        lease.add(&parts.iter().map(|part| part.diff_id.clone()).collect::<Vec<Digest>>())?;
         let sizes = parts.iter().map(|part| Ok((part.digest.clone(), self.size(&part.blob)?)));
         let sizes = sizes.collect::<Result<Vec<_>, ImageError>>()?;
         let (reference, digest, blobs) = (self.name.to_owned(), target.clone(), sizes.clone());
@@ -109,7 +111,7 @@ impl<B: Blobs> Pull<'_, B> {
             id,
         };
         self.content.put_record(&record)?;
-        Ok(Pulled { record, target })
+        Ok(Pulled { record, target, _lease: lease })
     }
 
     /// Unpacks an image whose blobs are here.
@@ -142,7 +144,7 @@ impl<B: Blobs> Pull<'_, B> {
             self.fetch_all(image.parts)?;
             return Ok(self.form_here(image)?);
         }
-        let stackable = image.layout == Layout::Plain && !image.parts.is_empty();
+        let stackable = image.layout == Layout::Plain && plan::can_be_stacked(image.parts);
         if let Some(marks) = self.marks.filter(|_| stackable)
             && self.layers(image, marks)?
         {

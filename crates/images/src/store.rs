@@ -11,7 +11,6 @@ mod status;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Instant;
 
 use os::tree::Marks;
@@ -145,7 +144,17 @@ impl Store {
         wanted: &Wanted<'_>,
         unpack: bool,
         caller: Caller<'_>,
-    ) -> Result<Arc<Record>, ImageError> {
+    ) -> Result<Record, ImageError> {
+        Ok(self.bring(reference, wanted, unpack, caller)?.record)
+    }
+
+    fn bring(
+        &self,
+        reference: &Reference,
+        wanted: &Wanted<'_>,
+        unpack: bool,
+        caller: Caller<'_>,
+    ) -> Result<Pulled, ImageError> {
         let (name, begun) = (reference.to_string(), Instant::now());
         let bad = |e| match e {
             PullError::GaveUp => ImageError::GaveUp { image: name.clone() },
@@ -160,7 +169,7 @@ impl Store {
         self.name(reference, &pulled)?;
         let (bytes, took) = (remote.moved(), begun.elapsed());
         (caller.tell)(&Progress::Pulled { reference: name, bytes, took });
-        Ok(Arc::new(pulled.record))
+        Ok(pulled)
     }
 
     fn ensure_reference(
@@ -179,8 +188,8 @@ impl Store {
         if policy == PullPolicy::Never {
             return Err(ImageError::Never { reference: reference.to_string() });
         }
-        let record = self.pull(reference, wanted, true, caller)?;
-        self.ready(&record, wanted)
+        let pulled = self.bring(reference, wanted, true, caller)?;
+        self.ready(&pulled.record, wanted)
     }
 
     fn take_archive(

@@ -142,15 +142,15 @@ impl<B: Blobs> Pull<'_, B> {
             offset => Some(self.blobs.stream(&part.blob, offset).map_err(self.bad)?),
         };
         meter.stage(Stage::Downloading, offset);
-        let mut tee = Tee { there, stream, ingest, meter, halt: self.halt, failure: None };
-        let report = into.unpack(part).run(&mut tee, into.root);
-        // Also when it could not be unpacked: whether the blob or the network is to blame, its digest tells.
-        tee.drain();
-        match tee.failure {
-            Some(Failure::GaveUp) => return Err(ImageError::GaveUp { image: self.name.to_owned() }),
-            Some(Failure::Stream(error)) => return Err((self.bad)(B::broken(error))),
-            Some(Failure::Depot(error)) => return Err(error.into()),
-            None => tee.ingest.commit()?,
+        let tee = Tee { there, stream, ingest, meter, halt: self.halt };
+        // Kept to the end also when it cannot be unpacked: whether the image or the network is to blame, its digest
+        // tells.
+        let (report, kept) = tee.follow(|blob| into.unpack(part).run(blob, into.root));
+        match kept {
+            Ok(ingest) => ingest.commit()?,
+            Err(Failure::GaveUp) => return Err(ImageError::GaveUp { image: self.name.to_owned() }),
+            Err(Failure::Stream(error)) => return Err((self.bad)(B::broken(error))),
+            Err(Failure::Depot(error)) => return Err(error.into()),
         };
         Ok(report)
     }

@@ -11,6 +11,9 @@ const MOST_AT_ONCE: usize = 16;
 /// A registry answers several requests faster than one after the other, also for a machine with one core.
 const FEWEST_AT_ONCE: usize = 3;
 
+/// Docker makes images of up to 127 layers. A mount takes some more, as long as all fit into a page of numbers.
+const MOST_STACKED: usize = 150;
+
 /// A layer of an image, as manifest and configuration name it together.
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
@@ -46,6 +49,11 @@ pub(crate) fn in_order(parts: &[Part]) -> Vec<&Part> {
 pub(crate) fn stacked(parts: &[Part]) -> Vec<&Part> {
     let mut known = BTreeSet::new();
     parts.iter().rev().filter(|part| known.insert(&part.diff_id)).collect()
+}
+
+/// Whether a mount takes so many layers; it takes at least one.
+pub(crate) fn can_be_stacked(parts: &[Part]) -> bool {
+    (1..=MOST_STACKED).contains(&stacked(parts).len())
 }
 
 /// How many layers are brought at once.
@@ -94,6 +102,18 @@ mod tests {
         assert!(error.contains("2 layers") && error.contains("1 diff id"), "{error}");
         configuration.rootfs.diff_ids.push("sha256:../../x".into());
         assert!(matches!(parts(&manifest, &configuration), Err(ContentError::Digest(_))));
+    }
+
+    #[test]
+    fn what_no_mount_takes_is_not_stacked() {
+        let part = |number: usize| {
+            let digest = Digest::of(number.to_string().as_bytes());
+            let (blob, _) = manifest(&[('a', 1)]);
+            Part { blob: blob.layers[0].clone(), digest: digest.clone(), diff_id: digest }
+        };
+        let parts: Vec<_> = (0..151).map(part).collect();
+        assert!(!can_be_stacked(&[]) && can_be_stacked(&parts[..1]) && can_be_stacked(&parts[..127]));
+        assert!(can_be_stacked(&parts[..150]) && !can_be_stacked(&parts));
     }
 
     #[test]

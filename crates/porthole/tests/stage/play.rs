@@ -160,7 +160,7 @@ impl Stage {
         self.host.processes().into_iter().filter(|seen| !seen.is_holder() && !seen.is_guard()).collect()
     }
 
-    /// No process, job, mount, socket or pod directory is left of the play.
+    /// No process, job, mount, socket or pod directory is left of the play, and no image is kept for it.
     pub(crate) fn assert_nothing_left(&self) {
         eventually("no process is left", || self.host.processes().is_empty().then_some(()));
         for dir in ["pods", "run"] {
@@ -168,6 +168,8 @@ impl Stage {
                 fs::read_dir(self.root().join(dir)).unwrap().map(|e| e.unwrap().path()).collect();
             assert!(left.is_empty(), "left in {dir}: {left:?}");
         }
+        let pins = fs::read_dir(self.root().join("images/pins")).unwrap().count();
+        assert_eq!(pins, 0, "images are kept for pods that are gone");
         if let Host::Twin { dir } = &self.host {
             let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
             assert!(!mounts.contains(dir.to_str().unwrap()), "{mounts}");
