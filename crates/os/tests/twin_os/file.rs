@@ -64,10 +64,8 @@ fn a_stamp_tells_a_replaced_file_from_an_untouched_one() {
     write_durable(&path, b"one").unwrap();
     let first = stamp(&path).unwrap();
     assert_eq!(stamp(&path).unwrap(), first);
-    let keeps_its_number = std::fs::File::open(&path).unwrap();
     write_durable(&path, b"two").unwrap();
     assert_ne!(stamp(&path).unwrap(), first);
-    drop(keeps_its_number);
 }
 
 #[test]
