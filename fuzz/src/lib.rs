@@ -10,6 +10,7 @@ use images::Source;
 use images::archive::Archive;
 use images::blobs::{Blobs, configuration};
 use images::build::dockerfile::{Dockerfile, expand};
+use images::keyring::Keyring;
 use images::platform::{Host, Isolation};
 use images::unpack::{self, Layout, Limits, Names, Unpack};
 use plan::quantity::Quantity;
@@ -40,6 +41,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "pod_yaml", run: pod_yaml },
     Target { name: "policy", run: policy },
     Target { name: "quantity", run: quantity },
+    Target { name: "registry_credentials", run: registry_credentials },
+    Target { name: "registry_hosts", run: registry_hosts },
 ];
 
 /// Everything that `porthole check` does with a file, but for the printing.
@@ -174,6 +177,22 @@ fn quantity(bytes: &[u8]) {
     let Ok(amount) = Quantity::parse(text) else { return };
     if let (Some(milli), Some(whole)) = (amount.milli(), amount.whole()) {
         assert_eq!(whole, milli.div_ceil(1000), "{text}");
+    }
+}
+
+/// Pull secrets are written by tenants.
+fn registry_credentials(bytes: &[u8]) {
+    for kind in ["kubernetes.io/dockerconfigjson", "kubernetes.io/dockercfg"] {
+        if let Err(e) = Keyring::default().with_pull_secrets([("secret", kind, bytes)]) {
+            assert!(!e.to_string().contains('\n'), "{e:?}");
+        }
+    }
+}
+
+fn registry_hosts(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    for registry in ["docker.io", "127.0.0.1:5000"] {
+        let _ = images::hosts::check(text, registry);
     }
 }
 

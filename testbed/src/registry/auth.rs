@@ -48,9 +48,10 @@ impl Auth {
                 if path != TOKEN_PATH {
                     return tokens.check(request, address);
                 }
-                // The form variant of OAuth is not spoken; clients then fall back to GET.
+                // Of OAuth only what identity tokens need is spoken: here the password is one. With passwords clients
+                // then fall back to GET.
                 if request.method() != "GET" {
-                    return Some(Message::response(405, ""));
+                    return Some(tokens.exchange(&request.body, password, *lifetime));
                 }
                 let good = request.header("Authorization") == Some(basic(user, password).as_str());
                 Some(if good { tokens.give(query, *lifetime) } else { refusal("Basic realm=\"testbed\"") })
@@ -72,6 +73,20 @@ impl Tokens {
         let body =
             json!({"token": token, "access_token": token, "expires_in": lifetime.as_secs()}).to_string();
         Message::response(200, body).with("Content-Type", "application/json")
+    }
+
+    /// A token for an identity token, in a form.
+    fn exchange(&self, form: &[u8], identity: &str, lifetime: Duration) -> Message {
+        let form = String::from_utf8_lossy(form);
+        let field = |name: &str| {
+            let found = form.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+            found.map(plain).unwrap_or_default()
+        };
+        match (field("grant_type").as_str(), field("refresh_token") == identity) {
+            ("refresh_token", true) => self.give(&form, lifetime),
+            ("refresh_token", false) => refusal("Basic realm=\"testbed\""),
+            _ => Message::response(405, ""),
+        }
     }
 
     fn check(&self, request: &Message, address: &str) -> Option<Message> {

@@ -239,6 +239,34 @@ fn another_host_that_has_the_blobs_is_not_given_our_login() {
     assert!(bench.registry.requests().iter().any(|request| request.header("Authorization").is_some()));
 }
 
+/// Layers that their registry may not hand out, as those of Windows once were.
+#[test]
+fn a_foreign_layer_comes_from_where_its_descriptor_says_and_without_our_login() {
+    let store = Bench::new();
+    let bench = Bench::with(crate::logins::basic());
+    let (digest, bytes) = layer(&bench.image);
+    bench.registry.fault(
+        Fault::new(Wrong::Status { code: 404, headers: Vec::new() }).path(&format!("*/blobs/{digest}")),
+    );
+    let access = Access { keyring: crate::logins::jane(&bench.registry), ..Access::default() };
+    let reference = Reference::parse(&bench.name()).expect("a name");
+    let remote = Remote::open(&reference, &access, Caller::silent()).expect("open");
+    let place = format!("http://{}/v2/try/app/blobs/{digest}", store.registry.address());
+    let read = |urls: &[&str]| {
+        let mut foreign = descriptor(digest, bytes.len() as u64);
+        foreign.urls = urls.iter().map(|url| (*url).to_owned()).collect();
+        let mut found = Vec::new();
+        remote.blob(&foreign, 0)?.read_to_end(&mut found).map(|_| found).map_err(PullError::from_io)
+    };
+    store.registry.fault(Fault::new(Wrong::Cut { after: 100_000 }).path(BLOBS).times(1));
+    assert!(read(&["http://127.0.0.1:1/gone", &place]).expect("came") == bytes);
+    let asked = store.registry.requests();
+    assert_eq!(asked.iter().map(|request| request.bytes).sum::<u64>(), bytes.len() as u64);
+    assert!(asked.iter().all(|request| request.header("Authorization").is_none()), "{asked:?}");
+    assert!(matches!(read(&["file:///etc/passwd"]), Err(PullError::ForeignUrl { .. })));
+    assert!(matches!(read(&[]), Err(PullError::NotFound { .. })));
+}
+
 #[test]
 fn a_registry_does_not_send_us_in_circles() {
     let bench = Bench::new();

@@ -113,6 +113,22 @@ fn dockers_configuration_opens_a_registry_as_docker_would() {
     bench.assert_whole(&bench.pull(&access(keyring)), 0);
 }
 
+#[test]
+fn an_identity_token_is_exchanged_for_one_of_the_registry() {
+    let bench = Bench::with(token(Duration::from_secs(60)));
+    let config = |identity: &str| {
+        let text =
+            format!(r#"{{"auths":{{"{}":{{"identitytoken":"{identity}"}}}}}}"#, bench.registry.address());
+        let secrets = [("s", "kubernetes.io/dockerconfigjson", text.as_bytes())];
+        access(Keyring::default().with_pull_secrets(secrets).expect("read"))
+    };
+    bench.assert_whole(&bench.pull(&config(PASSWORD)), 0);
+    let asked = bench.registry.requests().into_iter().find(|request| request.path.starts_with(TOKEN_PATH));
+    let asked = asked.expect("asked for a token");
+    assert_eq!((asked.method.as_str(), asked.header("Authorization")), ("POST", None));
+    bench.pull(&config("hunter2-of-yesterday")).refused(&["were refused"]);
+}
+
 /// Runs this test again where the helper is on the path: a test must not change its own process's.
 // proves: RT-09 twin
 #[test]

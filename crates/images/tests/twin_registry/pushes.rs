@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use images::content::Content;
+use images::digest::Digest;
 use images::document::Descriptor;
+use images::names::Named;
 use images::push::{PushError, Pushed, push};
+use images::record::{Form, Layer, Record};
 use images::registry::answer::PullError;
 use images::{Access, Caller, Reference};
-use testbed::image::{Image, ImageBuilder, Layer};
+use testbed::image::{Image, ImageBuilder, Layer as Files};
 use testbed::registry::{Auth, Fault, Options, Registry, Wrong};
 
 use crate::bench::{Bench, descriptor, noise, pull, sample};
@@ -67,7 +70,7 @@ fn what_was_pushed_is_what_is_pulled_and_is_not_sent_twice() {
 #[test]
 fn an_index_comes_after_what_it_names() {
     let build = |os: &str| {
-        let layer = Layer::new().file("os", os.as_bytes().to_vec(), 0o644);
+        let layer = Files::new().file("os", os.as_bytes().to_vec(), 0o644);
         ImageBuilder::new(os, "amd64").layer(layer).build().expect("made")
     };
     let image = Image::index(&[build("linux"), build("windows")]);
@@ -84,7 +87,7 @@ fn an_index_comes_after_what_it_names() {
 
 #[test]
 fn a_large_blob_goes_in_pieces_and_a_failure_costs_one() {
-    let layer = Layer::new().file("noise", noise(20 << 20), 0o644);
+    let layer = Files::new().file("noise", noise(20 << 20), 0o644);
     let bench = of(empty(), ImageBuilder::new("linux", "amd64").layer(layer).build().expect("made"));
     let shelf = Shelf::with(&bench.image);
     bench.registry.fault(Fault::new(Wrong::server_error()).method("PATCH").after(1).times(1));
@@ -131,6 +134,51 @@ fn a_login_is_used_for_pushes_and_for_mounts() {
     let error = shelf.push(&bench.image, &bench.name(), &Access::default()).expect_err("refused");
     let PushError::Send { source, .. } = &error else { panic!("{error:?}") };
     assert!(source.to_string().contains("wants a login (401)"), "{error:?}");
+}
+
+/// The store knows by an image's name where its blobs are.
+#[test]
+fn a_blob_of_another_repository_is_mounted_from_there() {
+    let bench = Bench::new();
+    let shelf = Shelf::with(&bench.image);
+    let manifest = bench.image.documents().first().expect("a manifest");
+    let document: images::document::Manifest = serde_json::from_slice(&manifest.bytes).expect("a manifest");
+    let digest = |text: &str| Digest::parse(text).expect("a digest");
+    let layer = |layer: &Descriptor| Layer {
+        digest: digest(&layer.digest),
+        diff_id: digest(&layer.digest),
+        size: layer.size.expect("said"),
+        media_type: None,
+        urls: Vec::new(),
+    };
+    let record = Record {
+        id: digest(&document.config.digest),
+        config_size: document.config.size.expect("said"),
+        manifest: digest(bench.image.digest()),
+        manifest_size: manifest.bytes.len() as u64,
+        media_type: None,
+        layers: document.layers.iter().map(layer).collect(),
+        platform: images::document::Platform::new("linux", "amd64"),
+        runs: images::document::Runs::default(),
+        labels: std::collections::BTreeMap::new(),
+        created: None,
+        pulled: 0,
+        form: Form::Layers,
+    };
+    shelf.content.put_record(&record).expect("kept");
+    let named = Named { id: record.id.clone(), target: record.manifest.clone() };
+    shelf.content.names().set(&Reference::parse(&bench.name()).expect("a name"), &named).expect("named");
+    let other = format!("{}/try/other:1", bench.registry.address());
+    let pushed = shelf.push(&bench.image, &other, &Access::default()).expect("pushed");
+    assert_eq!((pushed.moved, pushed.sent, pushed.mounted), (0, 0, bench.image.blobs().len()));
+    pull(&other, &Access::default(), &bench.image).blobs.expect("there");
+    // A registry that does not mount takes the bytes.
+    let third = format!("{}/try/third:1", bench.registry.address());
+    let refused = Wrong::Status { code: 405, headers: Vec::new() };
+    bench.registry.fault(Fault::new(refused).method("POST").times(1));
+    let pushed = shelf.push(&bench.image, &third, &Access::default()).expect("pushed");
+    assert_eq!((pushed.sent, pushed.mounted), (1, bench.image.blobs().len() - 1));
+    pull(&third, &Access::default(), &bench.image).blobs.expect("there");
 }
 
 #[test]
