@@ -53,6 +53,8 @@ pub enum Stage {
     Waiting,
     /// It comes over the network, and is unpacked on the way where that is asked for.
     Downloading,
+    /// It goes over the network, to a registry.
+    Uploading,
     /// It is unpacked from what came before.
     Unpacking,
     Done,
@@ -146,6 +148,7 @@ impl fmt::Display for Stage {
             Stage::Present => "here already",
             Stage::Waiting => "waiting",
             Stage::Downloading => "downloading",
+            Stage::Uploading => "uploading",
             Stage::Unpacking => "unpacking",
             Stage::Done => "done",
         })

@@ -18,7 +18,7 @@ use crate::blobs::ContentError;
 use crate::content::{Content, DepotError};
 use crate::digest::Digest;
 use crate::document::Descriptor;
-use crate::progress::Caller;
+use crate::progress::{Caller, Progress};
 use crate::reference::Reference;
 use crate::registry::answer::PullError;
 use crate::registry::{Access, Ask, Endpoint, Purpose, Session, persist};
@@ -92,10 +92,14 @@ pub fn push(
     let endpoint = session.push_endpoint().ok_or_else(nobody)?;
     let none = AtomicUsize::default;
     let (sent, mounted, present, moved) = (none(), none(), none(), AtomicU64::default());
+    let layers = plan.blobs.iter().filter_map(|blob| Some((blob.digest.clone(), blob.size?))).collect();
+    let digest = Digest::parse(&root.digest)?;
+    let (name, resolved) = (reference.to_string(), digest.clone());
+    (caller.tell)(&Progress::Resolved { reference: name, digest: resolved, blobs: layers });
     let push = Push { reference, content, endpoint, caller, moved, sent, mounted, present };
     push.blobs(&plan.blobs)?;
     plan.papers.iter().try_for_each(|paper| push.paper(paper))?;
-    Ok(push.done(Digest::parse(&root.digest)?))
+    Ok(push.done(digest))
 }
 
 // === impl Push ===

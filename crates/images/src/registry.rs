@@ -11,7 +11,7 @@
 //! | [`answer`] | what went wrong, and whether to ask again |
 //! | `backoff` | when to ask again |
 //! | `challenge`, `login` | what a registry wants to see, and who shows it |
-//! | `endpoint` | one address: requests, redirects, certificates |
+//! | `endpoint`, `client` | one address: requests, redirects, certificates |
 //! | `session` | all addresses of a registry, in their order |
 //! | `course`, `segment`, `stream` | a blob: ranges, cuts, and what is fetched ahead |
 //! | `foreign` | layers that are elsewhere |
@@ -20,6 +20,7 @@
 pub mod answer;
 mod backoff;
 mod challenge;
+mod client;
 mod course;
 mod endpoint;
 mod foreign;

@@ -10,7 +10,7 @@ use reqwest::{Method, Response, Url};
 
 use super::plan::Blob;
 use super::{Push, PushError, sending};
-use crate::progress::Progress;
+use crate::progress::{Meter, Progress, Stage};
 use crate::registry::answer::PullError;
 use crate::registry::{Ask, Target, Tries, network};
 
@@ -28,23 +28,28 @@ enum Begun {
 
 impl Push<'_> {
     pub(super) fn blob(&self, blob: &Blob) -> Result<(), PushError> {
-        if self.has(&self.path(&format!("blobs/{}", blob.digest)))? {
+        let size = self.content.blob_size(&blob.digest).or(blob.size).unwrap_or_default();
+        let mut meter = Meter::new(self.caller, &blob.digest, size);
+        if self.has_blob(blob)? {
             self.present.fetch_add(1, Ordering::Relaxed);
+            meter.stage(Stage::Present, size);
             return Ok(());
         }
         let mut file = self.content.blob(&blob.digest)?.ok_or_else(|| blob.missing())?;
-        let size = self.content.blob_size(&blob.digest).or(blob.size).ok_or_else(|| blob.missing())?;
-        let sent = if size <= PIECE {
-            self.at_once(blob, &mut file)?
-        } else {
-            self.in_pieces(blob, &mut file, size)?
+        meter.stage(Stage::Uploading, 0);
+        let sent = match size {
+            ..=PIECE => self.at_once(blob, &mut file)?,
+            _ => self.in_pieces(blob, &mut file, &mut meter)?,
         };
-        if sent {
-            self.moved.fetch_add(size, Ordering::Relaxed);
-        }
+        meter.stage(Stage::Done, size);
+        self.moved.fetch_add(if sent { size } else { 0 }, Ordering::Relaxed);
         let count = if sent { &self.sent } else { &self.mounted };
         count.fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+
+    fn has_blob(&self, blob: &Blob) -> Result<bool, PushError> {
+        self.has(&self.path(&format!("blobs/{}", blob.digest)))
     }
 
     /// False if it was mounted. An upload that failed is begun anew: what of it arrived is not known.
@@ -59,27 +64,34 @@ impl Push<'_> {
         })
     }
 
-    fn in_pieces(&self, blob: &Blob, file: &mut File, size: u64) -> Result<bool, PushError> {
+    fn in_pieces(&self, blob: &Blob, file: &mut File, meter: &mut Meter<'_>) -> Result<bool, PushError> {
         let digest = blob.digest.as_str();
         let Begun::At(mut place) = self.persist(digest, || self.begin(blob))? else { return Ok(false) };
         let (mut at, mut tries) = (0, Tries::default());
-        while at < size {
+        loop {
             let body = piece(file, digest, at)?;
             let length = body.len() as u64;
+            if length == 0 {
+                break;
+            }
             match self.wait(digest, self.patch(&place, at, body))? {
                 Ok(next) => {
-                    place = next;
-                    at += length;
+                    (place, at) = (next, at + length);
                     tries = Tries::default();
+                    meter.advance(length);
                 }
                 Err(error) => {
                     self.pause(digest, error, &mut tries)?;
                     (place, at) = self.persist(digest, || self.resume(blob, &place))?;
+                    meter.stage(Stage::Uploading, at);
                 }
             }
         }
-        self.persist(digest, || self.finish(place.clone(), digest, Bytes::new()))?;
-        Ok(true)
+        match self.persist(digest, || self.finish(place.clone(), digest, Bytes::new())) {
+            // Its answer may be what was lost: an upload that is finished is not known any more.
+            Err(error) => self.has_blob(blob)?.then_some(true).ok_or(error),
+            Ok(()) => Ok(true),
+        }
     }
 
     /// An upload that may be over before it begins, where another repository has the blob.

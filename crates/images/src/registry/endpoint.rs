@@ -1,24 +1,19 @@
 //! One address of a registry: sends requests there, with the login and the headers that belong to it and to no other.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATION};
-use reqwest::redirect::Policy;
-use reqwest::{Certificate, Client, Identity, Method, Response, StatusCode, Url};
+use reqwest::{Client, Method, Response, StatusCode, Url};
 
 use super::answer::PullError;
 use super::challenge::Challenge;
-use super::login::{Login, authority};
-use crate::hosts::{Abilities, Host, HostsError, is_local};
+use super::client::{client, headers};
+use super::login::{Login, Pass, authority};
+use crate::hosts::{Abilities, Host, is_local};
 use crate::keyring::Credential;
 
-pub(super) const USER_AGENT: &str = concat!("porthole/", env!("CARGO_PKG_VERSION"));
-pub(super) const LONGEST_CONNECT: Duration = Duration::from_secs(10);
-/// How long a registry may say nothing in the middle of an answer.
-pub(super) const LONGEST_SILENCE: Duration = Duration::from_secs(30);
 const MOST_REDIRECTS: usize = 10;
 
 #[derive(Debug)]
@@ -59,6 +54,14 @@ struct Reply {
     redirected: bool,
 }
 
+/// What an answer means for the request.
+enum Verdict {
+    Good(Response),
+    /// Another try with another login; the error if that does not help.
+    Again(Option<PullError>),
+    Bad(PullError),
+}
+
 // === impl Endpoint ===
 
 impl Endpoint {
@@ -67,6 +70,7 @@ impl Endpoint {
         registry: &str,
         credentials: Vec<Credential>,
         scopes: Vec<String>,
+        silence: Duration,
     ) -> Result<Endpoint, PullError> {
         let name = if host.stands_in { authority(&host.base) } else { registry.to_owned() };
         let plain = host.base.scheme() == "http";
@@ -76,7 +80,7 @@ impl Endpoint {
             base: host.base.clone(),
             namespace: host.stands_in.then(|| registry.to_owned()),
             headers: headers(host)?,
-            client: client(host, &name)?,
+            client: client(host, &name, silence)?,
             login: Login::new(&name, credentials, scopes, plain),
             name,
         })
@@ -94,33 +98,41 @@ impl Endpoint {
             let reply = self.exchange(ask, pass.header.as_ref()).await;
             let unreachable = matches!(reply, Err(PullError::Network { .. } | PullError::Untrusted { .. }));
             self.down.store(unreachable, Ordering::Relaxed);
-            let Reply { response, redirected } = reply?;
-            let status = response.status();
-            if status.is_success() {
-                self.login.worked(&pass).await;
-                return Ok(response);
+            match self.judge(reply?, &pass).await {
+                Verdict::Good(response) => return Ok(response),
+                Verdict::Again(error) => refused = refused.or(error),
+                Verdict::Bad(error) => return Err(refused.unwrap_or(error)),
             }
-            if redirected {
-                return Err(elsewhere(response).await);
-            }
-            if status == StatusCode::UNAUTHORIZED {
-                let why = |why| PullError::Strange { registry: self.name.clone(), why };
-                let challenge = Challenge::of(response.headers()).map_err(why)?;
-                self.login
-                    .renew(&pass, &challenge, &self.client)
-                    .await
-                    .map_err(|e| refused.take().unwrap_or(e))?;
-                continue;
-            }
-            let error = PullError::refusal(&self.name, response).await;
-            let unlet = matches!(status, StatusCode::FORBIDDEN | StatusCode::NOT_FOUND);
-            if !unlet || !self.login.pass_over(&pass).await {
-                return Err(refused.unwrap_or(error));
-            }
-            refused.get_or_insert(error);
         }
-        Err(refused
-            .unwrap_or(PullError::Unauthorized { registry: self.name.clone(), tried: self.login.rounds() }))
+        let tried = self.login.rounds();
+        Err(refused.unwrap_or_else(|| PullError::Unauthorized { registry: self.name.clone(), tried }))
+    }
+
+    /// Whether an answer is one, or the login is to blame and there is another.
+    async fn judge(&self, reply: Reply, pass: &Pass) -> Verdict {
+        let Reply { response, redirected } = reply;
+        match response.status() {
+            status if status.is_success() => {
+                self.login.worked(pass).await;
+                Verdict::Good(response)
+            }
+            _ if redirected => Verdict::Bad(elsewhere(response).await),
+            StatusCode::UNAUTHORIZED => match self.renew(&response, pass).await {
+                Ok(()) => Verdict::Again(None),
+                Err(error) => Verdict::Bad(error),
+            },
+            status => {
+                let unlet = matches!(status, StatusCode::FORBIDDEN | StatusCode::NOT_FOUND);
+                let error = PullError::refusal(&self.name, response).await;
+                let again = unlet && self.login.pass_over(pass).await;
+                if again { Verdict::Again(Some(error)) } else { Verdict::Bad(error) }
+            }
+        }
+    }
+
+    async fn renew(&self, refusal: &Response, pass: &Pass) -> Result<(), PullError> {
+        let challenge = Challenge::of(refusal.headers()).map_err(|why| self.strange(why))?;
+        self.login.renew(pass, &challenge, &self.client).await
     }
 
     /// A request that goes where it is sent on to, without what is only for this registry.
@@ -222,51 +234,4 @@ fn authority_of(endpoint: &Endpoint, url: &Url) -> String {
 fn redirect(response: &Response) -> Option<&str> {
     let redirects = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
     response.headers().get(LOCATION).filter(|_| redirects)?.to_str().ok()
-}
-
-fn headers(host: &Host) -> Result<HeaderMap, HostsError> {
-    let mut headers = HeaderMap::new();
-    for (name, value) in &host.headers {
-        let parsed = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
-        // Not the value: it may be a secret.
-        let (name, mut value) = parsed.ok_or_else(|| HostsError::Header { name: name.clone() })?;
-        value.set_sensitive(true);
-        headers.append(name, value);
-    }
-    Ok(headers)
-}
-
-/// Without redirects of its own: they would carry the headers of one host to another.
-pub(super) fn client(host: &Host, name: &str) -> Result<Client, PullError> {
-    // Fails when another one is installed already, which is as good.
-    drop(rustls::crypto::ring::default_provider().install_default());
-    let mut builder = Client::builder()
-        .user_agent(USER_AGENT)
-        .connect_timeout(LONGEST_CONNECT)
-        .read_timeout(LONGEST_SILENCE)
-        .tls_danger_accept_invalid_certs(host.skip_verify)
-        .redirect(Policy::none());
-    if host.base.host_str().is_some_and(is_local) {
-        builder = builder.no_proxy();
-    }
-    for path in &host.ca {
-        let bad = |why: String| HostsError::Certificate { path: path.clone(), why };
-        let found = Certificate::from_pem_bundle(&pem(path)?).map_err(|e| bad(e.to_string()))?;
-        if found.is_empty() {
-            return Err(bad("there is none in it".to_owned()).into());
-        }
-        builder = builder.tls_certs_merge(found);
-    }
-    if let Some((certificate, key)) = &host.client {
-        let mut text = pem(certificate)?;
-        text.extend(key.as_ref().map(|key| pem(key)).transpose()?.unwrap_or_default());
-        let bad =
-            |e: reqwest::Error| HostsError::Certificate { path: certificate.clone(), why: e.to_string() };
-        builder = builder.identity(Identity::from_pem(&text).map_err(bad)?);
-    }
-    builder.build().map_err(|e| PullError::Client { registry: name.to_owned(), source: Box::new(e) })
-}
-
-fn pem(path: &Path) -> Result<Vec<u8>, HostsError> {
-    std::fs::read(path).map_err(|source| HostsError::Read { path: path.to_owned(), source })
 }

@@ -2,23 +2,20 @@
 //!
 //! An image's author chooses the address, so nothing of ours goes there but the question.
 
+use std::time::Duration;
+
 use reqwest::header::RANGE;
 use reqwest::{Client, Response, Url};
 
 use super::answer::PullError;
-use super::endpoint::{LONGEST_CONNECT, LONGEST_SILENCE, USER_AGENT};
+use super::client::builder;
 use super::login::authority;
 
 /// A client that knows no login.
-pub(super) fn client() -> Result<Client, PullError> {
-    drop(rustls::crypto::ring::default_provider().install_default());
-    let builder = Client::builder()
-        .user_agent(USER_AGENT)
-        .connect_timeout(LONGEST_CONNECT)
-        .read_timeout(LONGEST_SILENCE);
+pub(super) fn client(silence: Duration) -> Result<Client, PullError> {
     let failed =
         |source| PullError::Client { registry: "foreign layers".to_owned(), source: Box::new(source) };
-    builder.build().map_err(failed)
+    builder(silence).build().map_err(failed)
 }
 
 /// The addresses of a layer, if they are all ones that can be asked.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use reqwest::{Client, Response};
@@ -42,6 +43,25 @@ struct Typed {
     media_type: Option<String>,
 }
 
+// === impl Purpose ===
+
+impl Purpose {
+    fn actions(self) -> &'static str {
+        match self {
+            Purpose::Pull => "pull",
+            Purpose::Push => "pull,push",
+        }
+    }
+
+    /// How long a registry may say nothing. One that was given a large blob may read it again before it answers.
+    fn silence(self) -> Duration {
+        Duration::from_secs(match self {
+            Purpose::Pull => 30,
+            Purpose::Push => 300,
+        })
+    }
+}
+
 // === impl Session ===
 
 impl Session {
@@ -53,20 +73,19 @@ impl Session {
         caller: Caller<'_>,
     ) -> Result<Session, PullError> {
         let (registry, repository) = (reference.registry(), reference.repository());
-        let actions = if purpose == Purpose::Push { "pull,push" } else { "pull" };
-        let mut scopes = vec![format!("repository:{repository}:{actions}")];
+        let mut scopes = vec![format!("repository:{repository}:{}", purpose.actions())];
         scopes.extend_from_slice(more_scopes);
         let mut endpoints = Vec::new();
         for host in access.hosts.of(registry)? {
             let asked =
                 if host.stands_in { super::login::authority(&host.base) } else { registry.to_owned() };
             let credentials = access.keyring.candidates(&asked, repository, caller.gave_up)?;
-            endpoints.push(Endpoint::new(&host, registry, credentials, scopes.clone())?);
+            endpoints.push(Endpoint::new(&host, registry, credentials, scopes.clone(), purpose.silence())?);
         }
         Ok(Session {
             repository: repository.to_owned(),
             endpoints,
-            stranger: super::foreign::client()?,
+            stranger: super::foreign::client(purpose.silence())?,
             moved: AtomicU64::new(0),
             ahead: Arc::new(Semaphore::new(stream::SEGMENTS_AHEAD)),
         })

@@ -107,7 +107,7 @@ fn word(stage: Stage) -> &'static str {
     match stage {
         Stage::Present => "is here",
         Stage::Waiting => "waits",
-        Stage::Downloading => "moves",
+        Stage::Downloading | Stage::Uploading => "moves",
         Stage::Unpacking => "unpacks",
         Stage::Done => "done",
     }

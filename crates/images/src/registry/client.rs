@@ -1,0 +1,67 @@
+//! The HTTP client for one host: its certificates, its headers, how long it may be silent.
+
+use std::path::Path;
+use std::time::Duration;
+
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
+use reqwest::{Certificate, Client, ClientBuilder, Identity};
+
+use super::answer::PullError;
+use crate::hosts::{Host, HostsError, is_local};
+
+const USER_AGENT: &str = concat!("porthole/", env!("CARGO_PKG_VERSION"));
+const LONGEST_CONNECT: Duration = Duration::from_secs(10);
+
+/// What all clients have in common.
+pub(super) fn builder(silence: Duration) -> ClientBuilder {
+    // Fails when another one is installed already, which is as good.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    Client::builder().user_agent(USER_AGENT).connect_timeout(LONGEST_CONNECT).read_timeout(silence)
+}
+
+/// Without redirects of its own: they would carry the headers of one host to another.
+pub(super) fn client(host: &Host, name: &str, silence: Duration) -> Result<Client, PullError> {
+    let mut builder =
+        builder(silence).tls_danger_accept_invalid_certs(host.skip_verify).redirect(Policy::none());
+    if host.base.host_str().is_some_and(is_local) {
+        builder = builder.no_proxy();
+    }
+    for path in &host.ca {
+        builder = builder.tls_certs_merge(authorities(path)?);
+    }
+    if let Some((certificate, key)) = &host.client {
+        builder = builder.identity(identity(certificate, key.as_deref())?);
+    }
+    builder.build().map_err(|e| PullError::Client { registry: name.to_owned(), source: Box::new(e) })
+}
+
+fn authorities(path: &Path) -> Result<Vec<Certificate>, HostsError> {
+    let bad = |why: String| HostsError::Certificate { path: path.to_owned(), why };
+    let found = Certificate::from_pem_bundle(&pem(path)?).map_err(|e| bad(e.to_string()))?;
+    if found.is_empty() { Err(bad("there is none in it".to_owned())) } else { Ok(found) }
+}
+
+fn identity(certificate: &Path, key: Option<&Path>) -> Result<Identity, HostsError> {
+    let mut text = pem(certificate)?;
+    text.extend(key.map(pem).transpose()?.unwrap_or_default());
+    let bad =
+        |e: reqwest::Error| HostsError::Certificate { path: certificate.to_owned(), why: e.to_string() };
+    Identity::from_pem(&text).map_err(bad)
+}
+
+fn pem(path: &Path) -> Result<Vec<u8>, HostsError> {
+    std::fs::read(path).map_err(|source| HostsError::Read { path: path.to_owned(), source })
+}
+
+pub(super) fn headers(host: &Host) -> Result<HeaderMap, HostsError> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in &host.headers {
+        let parsed = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
+        // Not the value: it may be a secret.
+        let (name, mut value) = parsed.ok_or_else(|| HostsError::Header { name: name.clone() })?;
+        value.set_sensitive(true);
+        headers.append(name, value);
+    }
+    Ok(headers)
+}
