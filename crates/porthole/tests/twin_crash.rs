@@ -2,21 +2,16 @@
 //!
 //! The moments come from a seed, printed when a round fails; `PORTHOLE_SEED` plays the same moments again.
 
+mod moments;
 #[expect(dead_code, reason = "each kind of stage is used by its own tests")]
 mod stage;
 
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
+use moments::Moments;
 use stage::{Stage, eventually};
-
-/// Moments out of a seed (xorshift): good enough to spread kills, the same on every machine.
-#[derive(Debug)]
-struct Moments {
-    seed: u64,
-    state: u64,
-}
 
 /// Says which round failed, with everything needed to play it again.
 #[derive(Debug)]
@@ -25,26 +20,6 @@ struct Round<'s> {
     seed: u64,
     number: u32,
     moment: Duration,
-}
-
-// === impl Moments ===
-
-impl Moments {
-    fn new() -> Moments {
-        let given = std::env::var("PORTHOLE_SEED").ok().map(|text| text.parse().expect("a seed is a number"));
-        let clock = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().subsec_nanos();
-        let seed = given.unwrap_or_else(|| u64::from(clock())).max(1);
-        println!("PORTHOLE_SEED={seed}");
-        Moments { seed, state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 }
-    }
-
-    /// A moment before the limit.
-    fn before(&mut self, limit_ms: u64) -> Duration {
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 7;
-        self.state ^= self.state << 17;
-        Duration::from_micros(self.state % (limit_ms * 1000))
-    }
 }
 
 // === impl Round ===
@@ -113,7 +88,7 @@ fn an_agent_killed_at_any_moment_leaves_nothing_that_the_next_one_cannot_take_up
     let file = in_one_file(&stage, &[lasting(&stage), ending(&stage)].concat());
     let mut moments = Moments::new();
     for number in 0..60 {
-        let moment = moments.before(400);
+        let moment = moments.before(Duration::from_millis(400));
         let _round = Round { stage: &stage, seed: moments.seed, number, moment };
         let up = stage.up(&file, &[]);
         std::thread::sleep(moment);
@@ -138,17 +113,17 @@ fn a_holder_killed_at_any_moment_is_replaced_and_nothing_is_left() {
     let file = in_one_file(&stage, &lasting(&stage));
     let mut moments = Moments::new();
     for number in 0..20 {
-        let moment = moments.before(200);
+        let moment = moments.before(Duration::from_millis(200));
         let _round = Round { stage: &stage, seed: moments.seed, number, moment };
         let up = stage.up(&file, &[]);
         stage.holder();
         std::thread::sleep(moment);
         let holders = holders(&stage);
-        let chosen = usize::try_from(moments.before(1).as_micros()).unwrap() % holders.len();
+        let chosen = usize::try_from(moments.next() % holders.len() as u64).unwrap();
         let killed = Command::new("kill").args(["-9", &holders[chosen].to_string()]).status().unwrap();
         assert!(killed.success(), "no holder of a lasting pod ends by itself");
         eventually("every pod runs, in holders that live", || all_run(&stage, holders[chosen]).then_some(()));
-        std::thread::sleep(moments.before(50));
+        std::thread::sleep(moments.before(Duration::from_millis(50)));
         up.interrupt();
         let (code, said) = up.wait();
         assert_eq!(code, 0, "{said:#?}");
