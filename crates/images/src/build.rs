@@ -27,8 +27,10 @@ pub use output::Built;
 pub use path::PathError;
 pub use time::rfc3339;
 
+use crate::content::Content;
 use crate::document::Platform;
 use crate::progress::Caller;
+use crate::registry::Access;
 use crate::source::SourceError;
 
 /// What is to be built.
@@ -49,9 +51,19 @@ pub struct Request<'a> {
     pub target: Option<&'a str>,
     /// Of every file and document, in seconds since 1970.
     pub time: u64,
+    pub bases: Bases<'a>,
     /// An empty directory for what is built.
     pub work: &'a Path,
     pub caller: Caller<'a>,
+}
+
+/// Where images that a stage starts from are looked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Bases<'a> {
+    /// First in the store of this machine, if there is one …
+    pub content: Option<&'a Content>,
+    /// … then in their registries.
+    pub access: &'a Access,
 }
 
 /// One image of those that are to be built.

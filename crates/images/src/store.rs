@@ -34,6 +34,7 @@ use crate::stack::Above;
 use crate::unpack::UnpackError;
 
 pub use every::Every;
+pub(crate) use every::Kept;
 pub use status::Status;
 
 /// The images of one host.

@@ -86,8 +86,11 @@ pub fn image(verb: &ImageVerb) -> Outcome {
 
 /// The store under this root. It is shared: no lock is taken, whatever else runs.
 fn store(root: &Root) -> Result<Store, Failure> {
-    let root = root.path().or_environment()?;
-    Store::open(&Layout::new(&root).images()).or_environment()
+    Store::open(&images_dir(root)?).or_environment()
+}
+
+fn images_dir(root: &Root) -> Result<PathBuf, Failure> {
+    Ok(Layout::new(&root.path().or_environment()?).images())
 }
 
 /// What the store says no to is an answer; everything else is the environment.

@@ -17,8 +17,10 @@ use crate::candidates::candidates;
 use crate::digest::Digest;
 use crate::document::Descriptor;
 use crate::platform::{Candidate, Host, Isolation};
-use crate::registry::{Access, Remote};
+use crate::reference::Reference;
+use crate::registry::Remote;
 use crate::source::Source;
+use crate::store::Kept;
 
 /// Where a stage's image comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +69,10 @@ impl Origin {
                 read(&archive, name, scope)
             }
             Origin::Image(Source::Reference(reference)) => {
-                let remote = Remote::open(reference, &Access::default(), scope.request.caller)
+                if let Some(base) = stored(reference, name, scope) {
+                    return Ok(base);
+                }
+                let remote = Remote::open(reference, scope.request.bases.access, scope.request.caller)
                     .map_err(|e| bad(name, e))?;
                 read(&remote, name, scope)
             }
@@ -93,6 +98,16 @@ impl Origin {
         }
         Ok(Base { config, layers, dir: None })
     }
+}
+
+/// An image of this machine. If it is not here, or not whole, or for another platform, the registry is asked.
+fn stored(reference: &Reference, name: &str, scope: &Scope<'_>) -> Option<Base> {
+    let content = scope.request.bases.content?;
+    let named = content.names().get(reference).ok()??;
+    let record = content.record(&named.id).ok()??;
+    let held: Vec<_> = record.digests().into_iter().chain([named.target.clone()]).collect();
+    let _lease = content.hold(&held).ok()?;
+    read(&Kept { content, target: &named.target }, name, scope).ok()
 }
 
 fn read<B: Blobs>(blobs: &B, name: &str, scope: &Scope<'_>) -> Result<Base, BuildError> {

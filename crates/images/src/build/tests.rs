@@ -47,6 +47,7 @@ impl World {
             args: &self.args,
             target: self.target,
             time: 0,
+            bases: Bases { content: None, access: &Access::default() },
             work: work.path(),
             caller: Caller::silent(),
         };

@@ -24,7 +24,9 @@ use crate::record::Record;
 use crate::reference::Reference;
 use crate::registry::Remote;
 use crate::registry::answer::PullError;
-use origin::{Entry, Kept};
+use origin::Entry;
+
+pub(crate) use origin::Kept;
 
 /// The platforms that came, and which of them is the host's.
 #[derive(Debug, Clone)]

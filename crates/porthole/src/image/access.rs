@@ -53,6 +53,10 @@ impl AccessArgs {
     pub(super) fn open(&self, root: &Root, images: &[Reference]) -> Result<Access, Failure> {
         let mut keyring = Keyring::default();
         if let Some(user) = &self.user {
+            if images.is_empty() {
+                let error = anyhow!("--user {user}: for which registry? wanted -t REF, whose it is");
+                return Err(Failure::new(code::USAGE, error));
+            }
             let password = password()?;
             for image in images {
                 keyring = keyring.with_password(image.registry(), user, &password);

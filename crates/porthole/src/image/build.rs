@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use images::build::dockerfile::Dockerfile;
-use images::build::{Built, Request, build as build_image};
+use images::build::{Bases, Built, Request, build as build_image};
 use images::transfer::{self, Package};
 use images::{Caller, Progress, Reference, Store};
 use serde::Serialize;
 
+use super::access::AccessArgs;
 use super::amount::bytes;
 use super::load::Adoption;
 use super::platform::this_host;
-use super::{Work, show, store};
+use super::{Work, images_dir, show, store};
 use crate::cli::{Output, Root};
 use crate::failure::{Exit, Failure, Outcome, code};
 use crate::up::say;
@@ -25,7 +26,7 @@ pub(super) const EXAMPLES: &str = "Examples:
   porthole image build -t hello:1 examples/hpc-image      into this machine's store, for porthole up
 
 FROM may be scratch, hpc (what a HostProcess container needs, made here), a stage, dir:PATH, oci-archive:PATH or a
-reference. RUN is refused. The same files give the same digest anywhere; SOURCE_DATE_EPOCH sets the time of everything.";
+reference: an image of this machine, else one that is pulled. RUN is refused. The same files give the same digest anywhere; SOURCE_DATE_EPOCH sets the time of everything.";
 
 #[derive(Debug, Args)]
 pub struct BuildArgs {
@@ -61,6 +62,9 @@ pub struct BuildArgs {
     json: bool,
     #[command(flatten)]
     root: Root,
+    // Last: its heading is for all that follows.
+    #[command(flatten)]
+    access: AccessArgs,
 }
 
 /// Where the image goes.
@@ -91,6 +95,8 @@ pub(super) fn build(args: &BuildArgs) -> Outcome {
     let time = time()?;
     let goal = args.goal(tag.as_ref())?;
     let work = goal.work()?;
+    let access = args.access.open(&args.root, tag.as_slice())?;
+    let here = goal.images_here(&args.root)?;
     let tell = |progress: &Progress| say(&progress.to_string());
     let request = Request {
         dockerfile: &dockerfile,
@@ -102,6 +108,7 @@ pub(super) fn build(args: &BuildArgs) -> Outcome {
         args: &values,
         target: args.target.as_deref(),
         time,
+        bases: Bases { content: here.as_ref().map(Store::content), access: &access },
         work: work.path(),
         caller: Caller { tell: &tell, gave_up: &|| false },
     };
@@ -172,6 +179,15 @@ impl Goal {
             Goal::Archive(path) => path.with_file_name(name),
             Goal::Store(store) => store.content().dir().join(name),
         })
+    }
+
+    /// The images of this machine, if there are any: an archive is built without making a store.
+    fn images_here(&self, root: &Root) -> Result<Option<Store>, Failure> {
+        match self {
+            Goal::Store(store) => Ok(Some((**store).clone())),
+            Goal::Archive(_) if images_dir(root)?.is_dir() => Ok(store(root).ok()),
+            Goal::Archive(_) => Ok(None),
+        }
     }
 
     fn take(&self, built: &Built, tag: Option<&Reference>, work: &Path) -> Result<(), Failure> {

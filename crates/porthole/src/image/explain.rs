@@ -38,12 +38,13 @@ pub struct ExplainArgs {
     arch: Option<String>,
     #[arg(long, value_enum, default_value_t)]
     isolation: Kind,
-    #[command(flatten)]
-    access: AccessArgs,
     #[arg(short, long, value_enum, default_value_t)]
     output: Output,
     #[command(flatten)]
     root: Root,
+    // Last: its heading is for all that follows.
+    #[command(flatten)]
+    access: AccessArgs,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]

@@ -11,7 +11,7 @@ use crate::failure::{Exit, Failure};
 
 #[derive(Debug, Args)]
 pub(super) struct PlatformArgs {
-    /// The platform, as linux/arm64/v8 or windows/amd64:10.0.20348 [default: this host's]
+    /// The platform, as linux/arm64/v8 or windows/amd64:10.0.20348 [default: this host's, or what the name means here]
     #[arg(long, value_name = "OS/ARCH[/VARIANT][:OS.VERSION]")]
     platform: Option<Named>,
 }

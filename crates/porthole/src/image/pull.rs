@@ -40,12 +40,13 @@ pub struct PullArgs {
     /// Say nothing on the way
     #[arg(short, long)]
     quiet: bool,
-    #[command(flatten)]
-    access: AccessArgs,
     #[arg(short, long, value_enum, default_value_t)]
     output: Output,
     #[command(flatten)]
     root: Root,
+    // Last: its heading is for all that follows.
+    #[command(flatten)]
+    access: AccessArgs,
 }
 
 /// What came, as `-o json` prints it.

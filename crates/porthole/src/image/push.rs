@@ -37,12 +37,13 @@ pub struct PushArgs {
     /// Say nothing on the way
     #[arg(short, long)]
     quiet: bool,
-    #[command(flatten)]
-    access: AccessArgs,
     #[arg(short, long, value_enum, default_value_t)]
     output: Output,
     #[command(flatten)]
     root: Root,
+    // Last: its heading is for all that follows.
+    #[command(flatten)]
+    access: AccessArgs,
 }
 
 /// What was sent, as `-o json` prints it.

@@ -213,3 +213,21 @@ fn what_is_built_is_pushed_and_pulled_elsewhere() {
     desk.ok(&["push", "--all-platforms", &name]);
     assert_eq!(desk.asked("PUT", "blobs").len(), 0, "{:?}", desk.registry.requests());
 }
+
+// proves: HP-17 twin
+#[test]
+fn a_base_is_taken_from_this_machine_before_its_registry() {
+    let desk = closed();
+    let base = desk.push(&Desk::image("base"), "try/base:1");
+    std::fs::write(desk.path("Dockerfile"), format!("FROM {base}\nENV WORD=$WORD-ours\n")).expect("written");
+    let built = ["build", "--os", "linux", "-t", "example.com/ours:1", "."];
+    desk.run(&built).refused(1, &[&base, "private"]);
+    let pulled = desk.run_with(&["pull", "--user", "jane", "--password-stdin", &base], b"se cret");
+    assert_eq!(pulled.code, 0, "{}", pulled.stderr);
+    desk.registry.refuse();
+    desk.ok(&built);
+    let ours = desk.json(&["inspect", "example.com/ours:1"])["images"][0].clone();
+    assert_eq!(ours["env"], serde_json::json!(["WORD=base-ours"]));
+    let layers = |name: &str| desk.json(&["inspect", name])["images"][0]["layers"].clone();
+    assert_eq!(layers("example.com/ours:1"), layers(&base));
+}

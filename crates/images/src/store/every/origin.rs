@@ -40,9 +40,10 @@ impl<B: Blobs> Blobs for Entry<'_, B> {
 }
 
 /// What is in the store already.
-pub(super) struct Kept<'a> {
-    pub(super) content: &'a Content,
-    pub(super) target: &'a Digest,
+pub(crate) struct Kept<'a> {
+    pub(crate) content: &'a Content,
+    /// The index or manifest that everything starts from.
+    pub(crate) target: &'a Digest,
 }
 
 // === impl Kept ===
