@@ -54,7 +54,7 @@ pub(crate) fn an_archive_runs(stage: &Stage) {
     assert!(said.iter().any(|line| line.contains("| yes")), "{said:#?}");
     stage.assert_nothing_left();
     // The image stays for the next one.
-    assert_eq!(std::fs::read_dir(stage.root().join("images")).unwrap().count(), 1);
+    assert_eq!(std::fs::read_dir(stage.root().join("images/records")).unwrap().count(), 1);
 }
 
 /// kill -9 of the agent: the container runs and logs on, `ps` sees it, a second `up` takes it up again.
