@@ -19,7 +19,7 @@ fn processes_share_a_store_and_die_in_it_on_windows() {
     let fixture = program("images-fixture");
     let wine = Wine::builder().bind(fixture.parent().expect("a directory")).start().expect("a Wine machine");
     let run = |name: &str, args: &[&str]| {
-        let output = wine.run(&program(name), args, PATIENCE).expect("ran");
+        let output = wine.run(program(name), args, PATIENCE).expect("ran");
         assert_eq!(output.code, 0, "{}\n{}", output.stdout, output.stderr);
         output.stdout
     };
