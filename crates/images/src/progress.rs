@@ -133,7 +133,7 @@ impl fmt::Display for Progress {
                 write!(f, "layer {digest}: {stage}, {} of {} MB", Megabytes(*done), Megabytes(*total))
             }
             Progress::Retrying { reference, why, delay } => {
-                write!(f, "pulling {reference}: {why}; trying again in {:.1} s", delay.as_secs_f64())
+                write!(f, "{reference}: {why}; trying again in {:.1} s", delay.as_secs_f64())
             }
             Progress::Pulled { reference, bytes, took } => {
                 write!(f, "pulled {reference}, {} MB in {:.1} s", Megabytes(*bytes), took.as_secs_f64())
@@ -204,6 +204,6 @@ mod tests {
             why: "it answered 500".into(),
             delay: Duration::from_millis(500),
         };
-        assert_eq!(again.to_string(), "pulling example.com/app:1: it answered 500; trying again in 0.5 s");
+        assert_eq!(again.to_string(), "example.com/app:1: it answered 500; trying again in 0.5 s");
     }
 }

@@ -32,7 +32,7 @@ fn a_pod_runs_by_reference_after_a_cut_and_then_without_a_registry() {
         said
     };
     let said = run();
-    assert!(said.iter().any(|line| line.contains("trying again in 0.5 s")), "{said:#?}");
+    assert!(said.iter().any(|line| line.contains("trying again in 0.")), "{said:#?}");
     let moved = registry.requests();
     // The configuration, the layer that was cut, the layer.
     assert_eq!(moved.iter().filter(|request| request.path.contains("/blobs/")).count(), 3, "{moved:?}");
