@@ -72,14 +72,19 @@ impl Log {
     }
 
     /// A client has its answer a moment before we have written that down: waits for that moment.
-    pub(super) fn requests(&self) -> Vec<Request> {
+    fn settled(&self) -> MutexGuard<'_, State> {
         let busy = |state: &mut State| state.under_way > 0;
         let waited = self.settled.wait_timeout_while(self.lock(), SETTLING, busy);
-        waited.unwrap_or_else(PoisonError::into_inner).0.requests.clone()
+        waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
+    pub(super) fn requests(&self) -> Vec<Request> {
+        self.settled().requests.clone()
+    }
+
+    /// Settled too: what was answered before must not be written down after.
     pub(super) fn clear(&self) {
-        self.lock().requests.clear();
+        self.settled().requests.clear();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
