@@ -5,7 +5,6 @@ use testbed::image::{ImageBuilder, Layer};
 use super::desk::{Desk, bytes_in};
 use super::stage::{Stage, eventually};
 
-// proves: HP-16 twin
 #[test]
 fn ls_and_inspect_show_what_is_here() {
     let desk = Desk::new();
@@ -61,7 +60,6 @@ fn rm_removes_names_and_with_the_last_one_the_image() {
     assert_eq!(bytes_in(&desk.root().join("images/blobs")), 0);
 }
 
-// proves: HP-16 twin
 #[test]
 fn rm_and_gc_leave_what_a_container_uses_and_name_the_pod() {
     let desk = Desk::new();
@@ -96,7 +94,6 @@ fn rm_and_gc_leave_what_a_container_uses_and_name_the_pod() {
     stage.assert_nothing_left();
 }
 
-// proves: HP-16 twin
 #[test]
 fn gc_frees_what_nobody_uses_and_says_how_much() {
     let desk = Desk::new();
@@ -118,7 +115,6 @@ fn gc_frees_what_nobody_uses_and_says_how_much() {
     desk.run(&["gc", "--min-age", "soon"]).refused(2, &["wanted a number and s, m, h or d"]);
 }
 
-// proves: HP-16 twin
 #[test]
 fn fsck_finds_damage_repairs_it_and_the_next_pull_heals() {
     let desk = Desk::new();

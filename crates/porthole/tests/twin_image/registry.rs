@@ -10,7 +10,6 @@ use testbed::registry::{Auth, Fault, Wrong};
 use super::desk::{BLOBS, Desk, Ended, bytes_in};
 use super::stage::eventually;
 
-// proves: HP-16 twin
 #[test]
 fn a_pull_brings_an_image_once() {
     let desk = Desk::new();
@@ -47,6 +46,7 @@ fn only_the_result_is_on_standard_output_and_quiet_is_quiet() {
     assert_eq!(again.stderr, "");
 }
 
+// proves: RT-09 twin
 #[test]
 fn what_cannot_be_had_says_why() {
     let desk = Desk::new();
@@ -73,7 +73,6 @@ fn closed() -> Desk {
     Desk::with(Auth::Token { user, password, lifetime })
 }
 
-// proves: RT-09 twin
 #[test]
 fn an_account_comes_from_the_line_a_docker_config_or_a_pull_secret() {
     let desk = closed();
@@ -130,7 +129,7 @@ fn two_platforms() -> Image {
     Image::index(&[windows, Desk::image("one")])
 }
 
-// proves: HP-16 twin
+// proves: RT-09 twin
 #[test]
 fn another_platform_and_all_of_them() {
     let desk = Desk::new();
@@ -162,7 +161,6 @@ fn noise(size: usize) -> Vec<u8> {
     (0..size).map(|_| next()).collect()
 }
 
-// proves: RT-09 twin
 #[test]
 fn ctrl_c_ends_a_pull_and_the_next_one_goes_on() {
     let desk = Desk::new();

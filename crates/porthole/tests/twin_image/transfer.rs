@@ -6,7 +6,6 @@ use super::desk::{Desk, Ended};
 
 const FORMATS: [&str; 3] = ["oci-archive", "oci-dir", "docker-archive"];
 
-// proves: HP-17 twin
 #[test]
 fn what_is_saved_is_loaded_elsewhere_under_its_name() {
     let desk = Desk::new();
@@ -35,7 +34,6 @@ fn what_is_saved_is_loaded_elsewhere_under_its_name() {
     }
 }
 
-// proves: HP-17 twin
 #[test]
 fn archives_go_through_pipes() {
     let desk = Desk::new();
