@@ -1,6 +1,6 @@
 //! `porthole image`: images on this machine, in registries and in files.
 
-mod access;
+pub(crate) mod access;
 mod amount;
 mod bars;
 mod build;

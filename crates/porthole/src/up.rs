@@ -11,16 +11,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use images::{Access, Caller, Progress};
+use images::{Access, Caller, Progress, Source};
 use os::interrupt::Interrupt;
 use runtime::admit::{Admitted, admit};
 use runtime::run::event::{Event, What};
 use runtime::run::{self, Mode, PodRun};
 use runtime::{Node, NodeError};
 
-use crate::cli::UpArgs;
+use crate::cli::{Root, UpArgs};
 use crate::embedded::HOLDER;
 use crate::failure::{Exit, Failure, Outcome, code};
+use crate::image::access;
 use crate::manifest;
 use screen::Screen;
 
@@ -41,7 +42,7 @@ pub fn up(args: &UpArgs) -> Outcome {
     name_forgotten(&node, &pods);
     // Every image before any container: a pod whose image is missing starts nothing.
     let interrupts = Mutex::new(interrupts);
-    let images = pull(&node, &pods, &interrupts)?;
+    let images = pull(&node, &pods, &args.root, &interrupts)?;
     let interrupts = interrupts.into_inner().unwrap_or_else(PoisonError::into_inner);
     if !args.once {
         settle(&node);
@@ -58,6 +59,7 @@ pub fn up(args: &UpArgs) -> Outcome {
 fn pull(
     node: &Node,
     pods: &[Admitted],
+    root: &Root,
     interrupts: &Mutex<Receiver<Interrupt>>,
 ) -> Result<Vec<Vec<images::Image>>, Failure> {
     let tell = |progress: &Progress| match progress {
@@ -71,7 +73,11 @@ fn pull(
         let came = interrupts.lock().unwrap_or_else(PoisonError::into_inner).try_recv().is_ok();
         interrupted.fetch_or(came, Ordering::Relaxed) || came
     };
-    let (access, caller) = (Access::default(), Caller { tell: &tell, gave_up: &gave_up });
+    let caller = Caller { tell: &tell, gave_up: &gave_up };
+    let mut sources = pods.iter().flat_map(|pod| &pod.containers).map(|asked| &asked.source);
+    // Accounts that cannot be read are no reason not to run what is here.
+    let asked = sources.any(|source| matches!(source, Source::Reference(_)));
+    let access = if asked { access::of_this_host(root)? } else { Access::default() };
     pods.iter().map(|pod| run::pull(node, pod, &access, caller)).collect::<Result<_, _>>().or_no()
 }
 

@@ -194,7 +194,7 @@ fn a_damaged_blob_is_refused_and_nothing_of_it_stays() {
     let bench = Bench::new();
     bench.registry.fault(Fault::new(Wrong::Flip { at: 100 }).method("GET").path(BLOBS).after(1));
     bench.up("try/app:1", "").refused(&["it is damaged", "has the digest sha256:"]);
-    for room in ["records", "layers", "ingest"] {
+    for room in ["records", "layers"] {
         assert_eq!(bench.stored(room), Vec::<String>::new(), "{room}");
     }
     // The configuration once, each of two layers at most three times.

@@ -13,7 +13,7 @@ use k8s_openapi::api::core::v1::Secret;
 use crate::cli::Root;
 use crate::failure::{Exit, Failure, code};
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Registry")]
 pub(super) struct AccessArgs {
     /// The account; its password comes from standard input
@@ -29,10 +29,11 @@ pub(super) struct AccessArgs {
     #[arg(long, value_name = "FILE")]
     pull_secret: Vec<PathBuf>,
     /// Mirrors and certificates for each registry, as containerd's certs.d [default: ROOT/certs.d]
-    #[arg(long, value_name = "DIR", env = "PORTHOLE_HOSTS_DIR")]
+    #[arg(long, value_name = "DIR", env = HOSTS_VARIABLE)]
     hosts_dir: Option<PathBuf>,
 }
 
+const HOSTS_VARIABLE: &str = "PORTHOLE_HOSTS_DIR";
 /// Under the root, when nobody says otherwise.
 const HOSTS_DIR: &str = "certs.d";
 /// The types of pull secrets, and where each has what it holds.
@@ -82,6 +83,12 @@ impl AccessArgs {
             None => Ok(root.path().or_environment()?.join(HOSTS_DIR)),
         }
     }
+}
+
+/// How pods' images are pulled: with what is found without arguments.
+pub(crate) fn of_this_host(root: &Root) -> Result<Access, Failure> {
+    let hosts_dir = std::env::var_os(HOSTS_VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
+    AccessArgs { hosts_dir, ..AccessArgs::default() }.open(root, &[])
 }
 
 /// Where `docker login` keeps what it was told, if it was.
