@@ -6,13 +6,15 @@ use std::path::Path;
 
 use holder::log::Entry;
 use holder::protocol::{self, Answer, Request};
-use images::Source;
 use images::archive::Archive;
 use images::blobs::{Blobs, configuration};
 use images::build::dockerfile::{Dockerfile, expand};
+use images::fsck::{Finding, Problem};
 use images::keyring::Keyring;
 use images::platform::{Host, Isolation};
+use images::transfer::{self, Package};
 use images::unpack::{self, Layout, Limits, Names, Unpack};
+use images::{Caller, Content, Source};
 use plan::quantity::Quantity;
 use rules::decode::{self, Read};
 use rules::pod_security::{self, Level, Version};
@@ -35,6 +37,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "cri_log", run: cri_log },
     Target { name: "dockerfile", run: dockerfile },
     Target { name: "holder_frame", run: holder_frame },
+    Target { name: "image_package", run: image_package },
     Target { name: "image_reference", run: image_reference },
     Target { name: "oci_archive", run: oci_archive },
     Target { name: "oci_layer", run: oci_layer },
@@ -126,6 +129,19 @@ fn oci_archive(bytes: &[u8]) {
             }
         }
     }
+}
+
+/// What `porthole image load` does with an archive: whatever that says, what is stored then has its digest.
+fn image_package(bytes: &[u8]) {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let Ok(package) = Package::read(bytes, "the archive", dir.path()) else { return };
+    let content = Content::open(&dir.path().join("store")).expect("a store");
+    let _ = transfer::import(&package, &content, Caller::silent());
+    let findings = content.fsck(false).expect("looked at");
+    let damaged = |finding: &Finding| matches!(finding.problem, Problem::DamagedBlob { .. });
+    assert!(!findings.found.iter().any(damaged), "{:?}", findings.found);
+    let beside = std::fs::read_dir(dir.path()).expect("there").count();
+    assert_eq!(beside, 1, "something stands beside the store");
 }
 
 /// Flat and as a layer of its own, by the rules of both systems: nothing may appear beside the roots.

@@ -147,6 +147,12 @@ fn another_platform_and_all_of_them() {
     assert_eq!(pushed["digest"], index.digest());
     let explained = desk.json(&["explain", &copy]);
     assert_eq!(explained["candidates"].as_array().map(Vec::len), Some(2));
+    // A name goes alone, an image with all its platforms.
+    desk.ok(&["rm", &name]);
+    assert_eq!(desk.json(&["ls"])["images"].as_array().map(Vec::len), Some(2));
+    desk.ok(&["rm", &copy]);
+    assert_eq!(desk.json(&["ls"])["images"], serde_json::json!([]));
+    assert_eq!(bytes_in(&desk.root().join("images/blobs")), 0);
 }
 
 /// Bytes that do not compress.
