@@ -3,6 +3,7 @@
 //!
 //! The random moments come from a seed, printed when a round fails; `PORTHOLE_SEED` plays the same moments again.
 
+#[expect(dead_code, reason = "each test uses its part")]
 mod moments;
 
 use std::collections::BTreeMap;
