@@ -145,7 +145,6 @@ fn good(bench: &Bench) -> (Inventory, Inventory) {
     (whole, bench.inventory())
 }
 
-// proves: RT-09 twin
 #[test]
 fn a_pull_that_dies_at_any_named_moment_leaves_nothing_that_misleads() {
     let bench = Bench::new();
@@ -170,7 +169,6 @@ fn a_pull_that_dies_at_any_named_moment_leaves_nothing_that_misleads() {
     assert!(missed.is_empty(), "a pull does not come by {missed:?}");
 }
 
-// proves: RT-09 twin
 #[test]
 fn a_pull_killed_at_a_hundred_random_moments_is_done_again_and_leaks_nothing() {
     let bench = Bench::new();
