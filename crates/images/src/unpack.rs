@@ -9,9 +9,11 @@
 //! |---|---|
 //! | `stream` | bytes → decompressed and hashed bytes, each step in its own thread |
 //! | `compression` | which of gzip, zstd and plain a layer is |
+//! | `gzip` | gzip around raw deflate |
 //! | `members`, `pax`, `sparse` | headers: what the next entry is |
 //! | `name` | which names this host can hold apart |
 //! | `place` | directories below the root, each opened once |
+//! | `trail` | the same directories at the end, when they get their attributes |
 //! | `application` | entries become files; whiteouts take effect |
 
 use std::io::{self, Read};
@@ -30,12 +32,14 @@ mod application;
 mod attributes;
 mod compression;
 mod error;
+mod gzip;
 mod members;
 mod name;
 mod pax;
 mod place;
 mod sparse;
 mod stream;
+mod trail;
 
 mod whiteout;
 

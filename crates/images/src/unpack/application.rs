@@ -14,6 +14,7 @@ use super::members::{Body, Kind, Member, Reader};
 use super::name::split_stream;
 use super::place::{Place, Seen, Spot, is_rooted, joined, name, steps};
 use super::sparse::Segment;
+use super::trail::Trail;
 use super::whiteout::{self, Brought, Said};
 use super::{Layout, MOST_WARNINGS, Names, Report, Target, Unpack};
 
@@ -150,11 +151,12 @@ impl<'a> Application<'a> {
     }
 
     fn directory(&mut self, to: &Spotted<'_>, member: &Member) -> Result<(), UnpackError> {
-        let found = to.parent.dir.child(&to.name).map_err(self.place.failed(&to.path))?;
-        match found {
-            Child::Directory(dir) => drop(self.place.found(dir, to.key.clone(), to.path.clone())),
-            Child::Missing => drop(self.place.make(&to.parent, to.part)?),
-            Child::Link(_) | Child::Other => {
+        // Most directories of a layer are new.
+        if !self.place.make_first(&to.parent, to.part)? {
+            let there = to.parent.dir.child(&to.name).map_err(self.place.failed(&to.path))?;
+            if let Child::Directory(dir) = there {
+                self.place.found(dir, to.key.clone(), to.path.clone());
+            } else {
                 self.place.remove(&to.parent, to.part)?;
                 self.place.make(&to.parent, to.part)?;
             }
@@ -296,6 +298,7 @@ impl<'a> Application<'a> {
     /// Gives directories their attributes, which every file in them would have changed again.
     pub(super) fn finish(mut self) -> Result<Report, UnpackError> {
         let (base, root, seen) = self.place.into_seen();
+        let mut trail = Trail::new(&root.dir);
         for (path, seen) in seen {
             let shown_path = Path::new(String::from_utf8_lossy(&path).as_ref()).to_owned();
             let failed = |source| UnpackError::Write { path: base.join(&shown_path), source };
@@ -306,7 +309,7 @@ impl<'a> Application<'a> {
                     Attributes { mode: Some(0o755), ..Attributes::default() }
                 }
             };
-            for (what, error) in set(&root, &path, &attributes).map_err(failed)? {
+            for (what, error) in trail.set(&path, &attributes).map_err(failed)? {
                 if self.report.warnings.len() < MOST_WARNINGS {
                     self.report.warnings.push(format!("{}: {what}: {error}", shown(&path)));
                 }
@@ -318,20 +321,6 @@ impl<'a> Application<'a> {
         }
         Ok(self.report)
     }
-}
-
-/// Gives the directory of this path its attributes. All its parents are real: none was replaced since it was seen.
-fn set(root: &Spot, path: &[u8], attributes: &Attributes) -> io::Result<Refused> {
-    let mut here = None;
-    for part in path.split(|byte| *byte == b'/').filter(|part| !part.is_empty()) {
-        let name = os::tree::name(part).ok_or(io::ErrorKind::InvalidInput)?;
-        let dir = here.as_ref().unwrap_or(&root.dir);
-        match dir.child(&name)? {
-            Child::Directory(dir) => here = Some(dir),
-            _ => return Err(io::ErrorKind::NotADirectory.into()),
-        }
-    }
-    here.as_ref().unwrap_or(&root.dir).set(attributes)
 }
 
 /// Writes so many bytes of the body straight out of the buffer they came in.

@@ -2,9 +2,8 @@
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
-use flate2::bufread::MultiGzDecoder;
-
 use super::error::UnpackError;
+use super::gzip::Gzip;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Compression {
@@ -89,7 +88,7 @@ impl Compression {
         let layer = BufReader::with_capacity(READ, layer);
         Ok(match self {
             Compression::None => Box::new(layer),
-            Compression::Gzip => Box::new(MultiGzDecoder::new(layer)),
+            Compression::Gzip => Box::new(Gzip::new(layer)),
             Compression::Zstd => Box::new(zstd_decoder(layer)?),
         })
     }

@@ -161,8 +161,21 @@ impl Place {
 
     /// A new directory, which the layer may describe later.
     pub(super) fn make(&mut self, here: &Spot, part: &[u8]) -> Result<Rc<Spot>, UnpackError> {
+        let dir = here.dir.make(&name(part)?).map_err(self.failed(&joined(&here.path, part)))?;
+        self.made(dir, here, part)
+    }
+
+    /// The same, where nothing has this name yet.
+    pub(super) fn make_first(&mut self, here: &Spot, part: &[u8]) -> Result<bool, UnpackError> {
+        match here.dir.make(&name(part)?) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(self.failed(&joined(&here.path, part))(error)),
+            Ok(dir) => self.made(dir, here, part).map(|_| true),
+        }
+    }
+
+    fn made(&mut self, dir: Dir, here: &Spot, part: &[u8]) -> Result<Rc<Spot>, UnpackError> {
         let (key, path) = (self.key(here, part), joined(&here.path, part));
-        let dir = here.dir.make(&name(part)?).map_err(self.failed(&path))?;
         if let Some(marks) = self.marks.filter(|_| self.hidden.contains(&key)) {
             dir.make_opaque(marks).map_err(self.failed(&path))?;
         }

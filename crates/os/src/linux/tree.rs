@@ -29,6 +29,10 @@ static UMASK: LazyLock<u32> = LazyLock::new(|| {
     u32::from_str_radix(line.trim(), 8).unwrap_or(0o777)
 });
 
+/// User and group of the process. Read once: nothing of ours changes them.
+static ACCOUNT: LazyLock<(u32, u32)> =
+    LazyLock::new(|| (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()));
+
 /// Threads may try at the same time.
 static PROBES: AtomicU32 = AtomicU32::new(0);
 
@@ -36,6 +40,7 @@ static PROBES: AtomicU32 = AtomicU32::new(0);
 pub(crate) struct Dir {
     fd: OwnedFd,
     found: Attributes,
+    owner: (u32, u32),
 }
 
 pub(crate) fn name(bytes: &[u8]) -> Option<OsString> {
@@ -77,7 +82,7 @@ impl Dir {
         let nanos = u32::try_from(stat.st_mtime_nsec).unwrap_or(0);
         let modified = Some(Time { seconds: stat.st_mtime, nanos });
         let found = Attributes { mode: Some(mode.as_raw_mode()), modified, ..Attributes::default() };
-        Ok(Dir { fd, found })
+        Ok(Dir { fd, found, owner: (stat.st_uid, stat.st_gid) })
     }
 
     pub(crate) fn child(&self, name: &OsStr) -> io::Result<Child> {
@@ -119,7 +124,9 @@ impl Dir {
     pub(crate) fn finish(&self, _name: &OsStr, file: File, wanted: &Attributes) -> io::Result<Refused> {
         // The kernel gave the mode already, unless it kept some of it back; a changed owner loses the high bits.
         let kept_back = wanted.mode.is_some_and(|mode| mode & (*UMASK | 0o7000) != 0);
-        attributes::set(&file, wanted, kept_back)
+        // New files get the process's group or the directory's: here these are one.
+        let given = Some(*ACCOUNT).filter(|(_, group)| *group == self.owner.1);
+        attributes::set(&file, wanted, kept_back, wanted.owner != given)
     }
 
     pub(crate) fn symlink(&self, name: &OsStr, target: &OsStr, _directory: bool) -> io::Result<()> {
@@ -144,7 +151,7 @@ impl Dir {
     }
 
     pub(crate) fn set(&self, wanted: &Attributes) -> io::Result<Refused> {
-        attributes::set(&self.fd, wanted, true)
+        attributes::set(&self.fd, wanted, true, wanted.owner != Some(self.owner))
     }
 
     pub(crate) fn found(&self) -> &Attributes {

@@ -11,11 +11,11 @@ use rustix::io::Errno;
 
 use crate::tree::{Attributes, Refused, Time};
 
-/// For what is open. A change of owner takes setuid bits and capabilities away, so it comes first.
-pub(crate) fn set(file: impl AsFd, wanted: &Attributes, mode: bool) -> io::Result<Refused> {
+/// For what is open; `mode` and `given_away` say whether mode and owner may be other ones than wanted. A change of
+/// owner takes setuid bits and capabilities away, so it comes first.
+pub(crate) fn set(file: impl AsFd, wanted: &Attributes, mode: bool, given_away: bool) -> io::Result<Refused> {
     let file = file.as_fd();
-    let owner = owner(wanted);
-    if let Some((user, group)) = owner {
+    if let Some((user, group)) = given_away.then(|| owner(wanted)).flatten() {
         rustix::fs::fchown(file, Some(user), Some(group))?;
     }
     if let Some(bits) = wanted.mode.filter(|_| mode) {
