@@ -1,17 +1,55 @@
 //! The HTTP client for one host: its certificates, its headers, how long it may be silent.
 
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
-use reqwest::{Certificate, Client, ClientBuilder, Identity};
+use reqwest::{Certificate, Client, ClientBuilder, Identity, Url};
 
 use super::answer::PullError;
 use crate::hosts::{Host, HostsError, is_local};
 
 const USER_AGENT: &str = concat!("porthole/", env!("CARGO_PKG_VERSION"));
 const LONGEST_CONNECT: Duration = Duration::from_secs(10);
+
+/// The clients for one host. To know whom the system trusts, hundreds of files are read: only what is asked for by TLS
+/// pays for that.
+#[derive(Debug)]
+pub(super) struct Clients {
+    host: Host,
+    name: String,
+    silence: Duration,
+    plain: Client,
+    trusting: OnceLock<Client>,
+}
+
+// === impl Clients ===
+
+impl Clients {
+    pub(super) fn new(host: &Host, name: &str, silence: Duration) -> Result<Clients, PullError> {
+        // It trusts nobody: should it ever be used for TLS, it fails.
+        let plain = made(for_host(host, silence).tls_certs_only([]), name)?;
+        let (host, name, trusting) = (host.clone(), name.to_owned(), OnceLock::new());
+        let clients = Clients { host, name, silence, plain, trusting };
+        // What is wrong with its certificates is told before it is asked.
+        clients.to(&clients.host.base)?;
+        Ok(clients)
+    }
+
+    /// The one for this address.
+    pub(super) fn to(&self, url: &Url) -> Result<&Client, PullError> {
+        match self.trusting.get() {
+            _ if url.scheme() != "https" => Ok(&self.plain),
+            Some(client) => Ok(client),
+            None => {
+                let client = trusting(&self.host, &self.name, self.silence)?;
+                Ok(self.trusting.get_or_init(|| client))
+            }
+        }
+    }
+}
 
 /// What all clients have in common.
 pub(super) fn builder(silence: Duration) -> ClientBuilder {
@@ -21,18 +59,23 @@ pub(super) fn builder(silence: Duration) -> ClientBuilder {
 }
 
 /// Without redirects of its own: they would carry the headers of one host to another.
-pub(super) fn client(host: &Host, name: &str, silence: Duration) -> Result<Client, PullError> {
-    let mut builder =
-        builder(silence).tls_danger_accept_invalid_certs(host.skip_verify).redirect(Policy::none());
-    if host.base.host_str().is_some_and(is_local) {
-        builder = builder.no_proxy();
-    }
+fn for_host(host: &Host, silence: Duration) -> ClientBuilder {
+    let builder = builder(silence).redirect(Policy::none());
+    if host.base.host_str().is_some_and(is_local) { builder.no_proxy() } else { builder }
+}
+
+fn trusting(host: &Host, name: &str, silence: Duration) -> Result<Client, PullError> {
+    let mut builder = for_host(host, silence).tls_danger_accept_invalid_certs(host.skip_verify);
     for path in &host.ca {
         builder = builder.tls_certs_merge(authorities(path)?);
     }
     if let Some((certificate, key)) = &host.client {
         builder = builder.identity(identity(certificate, key.as_deref())?);
     }
+    made(builder, name)
+}
+
+fn made(builder: ClientBuilder, name: &str) -> Result<Client, PullError> {
     builder.build().map_err(|e| PullError::Client { registry: name.to_owned(), source: Box::new(e) })
 }
 

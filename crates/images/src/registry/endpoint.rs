@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATION};
-use reqwest::{Client, Method, Response, StatusCode, Url};
+use reqwest::{Method, Response, StatusCode, Url};
 
 use super::answer::PullError;
 use super::challenge::Challenge;
-use super::client::{client, headers};
+use super::client::{Clients, headers};
 use super::login::{Login, Pass, authority};
 use crate::hosts::{Abilities, Host, is_local};
 use crate::keyring::Credential;
@@ -27,7 +27,7 @@ pub(crate) struct Endpoint {
     /// The registry for which this one stands in.
     namespace: Option<String>,
     headers: HeaderMap,
-    client: Client,
+    clients: Clients,
     login: Login,
 }
 
@@ -80,7 +80,7 @@ impl Endpoint {
             base: host.base.clone(),
             namespace: host.stands_in.then(|| registry.to_owned()),
             headers: headers(host)?,
-            client: client(host, &name, silence)?,
+            clients: Clients::new(host, &name, silence)?,
             login: Login::new(&name, credentials, scopes, plain),
             name,
         })
@@ -132,7 +132,12 @@ impl Endpoint {
 
     async fn renew(&self, refusal: &Response, pass: &Pass) -> Result<(), PullError> {
         let challenge = Challenge::of(refusal.headers()).map_err(|why| self.strange(why))?;
-        self.login.renew(pass, &challenge, &self.client).await
+        // Where tokens are given may want TLS though the registry does not.
+        let client = match &challenge {
+            Challenge::Bearer { realm, .. } => self.clients.to(realm)?,
+            Challenge::Basic => self.clients.to(&self.base)?,
+        };
+        self.login.renew(pass, &challenge, client).await
     }
 
     /// A request that goes where it is sent on to, without what is only for this registry.
@@ -141,7 +146,7 @@ impl Endpoint {
         let follows = matches!(ask.method, Method::GET | Method::HEAD);
         let mut redirected = false;
         for _ in 0..=MOST_REDIRECTS {
-            let mut request = self.client.request(ask.method.clone(), url.clone());
+            let mut request = self.clients.to(&url)?.request(ask.method.clone(), url.clone());
             if url.origin() == self.base.origin() {
                 request = request.headers(self.headers.clone());
                 request = pass.into_iter().fold(request, |request, pass| request.header(AUTHORIZATION, pass));

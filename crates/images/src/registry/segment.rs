@@ -180,7 +180,7 @@ impl Download {
         match inside.await {
             Err(PullError::NotFound { registry }) => {
                 let urls = foreign::addresses(&self.wanted.digest, &self.wanted.urls)?;
-                let found = foreign::get(&self.session.stranger, &urls, range.as_deref()).await?;
+                let found = foreign::get(self.session.stranger()?, &urls, range.as_deref()).await?;
                 found.ok_or(PullError::NotFound { registry })
             }
             other => other,

@@ -1,7 +1,7 @@
 //! All addresses of one registry, for one repository: each question goes to the first that has the answer.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
@@ -31,7 +31,8 @@ pub(crate) struct Session {
     pub(super) repository: String,
     endpoints: Vec<Endpoint>,
     /// For what is not in the registry: without any login.
-    pub(super) stranger: Client,
+    stranger: OnceLock<Client>,
+    silence: Duration,
     moved: AtomicU64,
     /// Segments of blobs that may be fetched ahead.
     pub(super) ahead: Arc<Semaphore>,
@@ -85,10 +86,22 @@ impl Session {
         Ok(Session {
             repository: repository.to_owned(),
             endpoints,
-            stranger: super::foreign::client(purpose.silence())?,
+            stranger: OnceLock::new(),
+            silence: purpose.silence(),
             moved: AtomicU64::new(0),
             ahead: Arc::new(Semaphore::new(stream::SEGMENTS_AHEAD)),
         })
+    }
+
+    /// The client that knows no login, for layers that are to be had elsewhere. Few images have such.
+    pub(super) fn stranger(&self) -> Result<&Client, PullError> {
+        match self.stranger.get() {
+            Some(client) => Ok(client),
+            None => {
+                let client = super::foreign::client(self.silence)?;
+                Ok(self.stranger.get_or_init(|| client))
+            }
+        }
     }
 
     /// How many bytes of blobs came.
