@@ -91,6 +91,7 @@ fn read(text: &str) -> Result<Reference, String> {
     part::repository(path)?;
     let alone = registry == DOCKER && !path.contains('/');
     let repository = if alone { format!("{LIBRARY}/{path}") } else { path.to_owned() };
+    part::length(&repository)?;
     let tag = tag.or_else(|| digest.is_none().then_some(DEFAULT_TAG)).map(str::to_owned);
     Ok(Reference { registry, repository, tag, digest: digest.map(str::to_owned) })
 }

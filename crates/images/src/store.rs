@@ -17,7 +17,7 @@ use os::tree::Marks;
 
 use crate::archive::{Archive, ArchiveError};
 use crate::blobs::{Blobs, ContentError};
-use crate::content::{Content, DepotError};
+use crate::content::{Content, DepotError, Key};
 use crate::digest::Digest;
 use crate::document::Runs;
 use crate::names::Named;
@@ -116,7 +116,7 @@ impl Store {
     pub fn open(dir: &Path) -> Result<Store, ImageError> {
         let content = Content::open(dir)?;
         old::sweep(dir).map_err(|source| ImageError::Store { path: dir.to_owned(), source })?;
-        Ok(Store { marks: os::tree::overlay_marks(dir).ok(), content })
+        Ok(Store { marks: overlay_marks(&content)?, content })
     }
 
     pub fn content(&self) -> &Content {
@@ -226,6 +226,14 @@ impl Store {
         let named = Named { id: pulled.record.id.clone(), target: pulled.target.clone() };
         Ok(self.content.names().set(reference, &named)?)
     }
+}
+
+/// Tried in a place that the next opening sweeps, should this process die meanwhile.
+fn overlay_marks(content: &Content) -> Result<Option<Marks>, ImageError> {
+    let own = Digest::of(format!("what overlays process {} can make", std::process::id()).as_bytes());
+    let _flight = content.flight(Key::Layer(own.clone()), &|| false)?;
+    let place = content.new_layer(&own)?;
+    Ok(os::tree::overlay_marks(place.files()).ok())
 }
 
 #[cfg(test)]

@@ -55,8 +55,8 @@ impl Bench {
 
     fn succeed(&self, words: &[&str]) -> String {
         let output = self.run(words);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{words:?}: {}: {said}", output.status);
+        let [answer, said] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+        assert!(output.status.success(), "{words:?}: {}: {said}{answer}", output.status);
         String::from_utf8(output.stdout).expect("text")
     }
 

@@ -105,10 +105,15 @@ pub(super) fn tag(rest: &str) -> Result<(&str, Option<&str>), String> {
     }
 }
 
-pub(super) fn repository(path: &str) -> Result<(), String> {
-    if path.len() > LONGEST_NAME {
-        return Err(format!("its name has {} characters, more than {LONGEST_NAME}", path.len()));
+/// Of the whole path, with what is filled in: the name as we write it must be one too.
+pub(super) fn length(path: &str) -> Result<(), String> {
+    match path.len() {
+        0..=LONGEST_NAME => Ok(()),
+        length => Err(format!("its name has {length} characters, more than {LONGEST_NAME}")),
     }
+}
+
+pub(super) fn repository(path: &str) -> Result<(), String> {
     let is_id = path.len() == 64 && path.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     if is_id {
         return Err("64 hexadecimal digits are an id and no name".to_owned());

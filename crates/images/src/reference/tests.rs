@@ -41,6 +41,7 @@ fn a_digest_stands_with_or_without_a_tag() {
 #[test]
 fn what_is_no_name_is_refused_with_the_reason() {
     let (long_tag, long_name) = (format!("app:{}", "t".repeat(129)), "a/".repeat(128) + "b");
+    let long_with_library = "a".repeat(250);
     let sha512 = format!("app@sha512:{}", "0".repeat(128));
     let (upper, id) = (format!("app@{}", DIGEST.replace('f', "F")), "0f".repeat(32));
     for (text, why) in [
@@ -53,6 +54,7 @@ fn what_is_no_name_is_refused_with_the_reason() {
         ("busybox:a:b", "':' can be in no tag"),
         (&long_tag, "its tag has 129 characters, more than 128"),
         (&long_name, "its name has 257 characters, more than 255"),
+        (&long_with_library, "its name has 258 characters, more than 255"),
         (&id, "are an id and no name"),
         ("a b", "' ' can be in no name"),
         ("a\tb", "'\\t' can be in no name"),
