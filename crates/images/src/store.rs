@@ -109,6 +109,9 @@ pub enum ImageError {
     Store { path: PathBuf, source: io::Error },
 }
 
+/// How an error of a registry becomes one of the image.
+type Bad<'a> = dyn Fn(PullError) -> ImageError + Sync + 'a;
+
 // === impl Store ===
 
 impl Store {
@@ -156,21 +159,11 @@ impl Store {
         unpack: bool,
         caller: Caller<'_>,
     ) -> Result<Pulled, ImageError> {
-        let (name, begun) = (reference.to_string(), Instant::now());
-        let bad = |e| match e {
-            PullError::GaveUp => ImageError::GaveUp { image: name.clone() },
-            e => ImageError::Pull { reference: name.clone(), source: Box::new(e) },
-        };
-        (caller.tell)(&Progress::Pulling { reference: name.clone() });
-        let halt = Halt::new(caller);
-        let gave_up = || halt.is_called();
-        let inner = Caller { tell: caller.tell, gave_up: &gave_up };
-        let remote = Remote::open(reference, wanted.access, inner).map_err(bad)?;
-        let pulled = self.take(&remote, &name, wanted, unpack, &halt, inner, &bad)?;
-        self.name(reference, &pulled)?;
-        let (bytes, took) = (remote.moved(), begun.elapsed());
-        (caller.tell)(&Progress::Pulled { reference: name, bytes, took });
-        Ok(pulled)
+        from_registry(reference, wanted, caller, |remote, name, halt, caller, bad| {
+            let pulled = self.take(remote, name, wanted, unpack, halt, caller, bad)?;
+            self.name(reference, &pulled)?;
+            Ok(pulled)
+        })
     }
 
     fn ensure_reference(
@@ -226,6 +219,29 @@ impl Store {
         let named = Named { id: pulled.record.id.clone(), target: pulled.target.clone() };
         Ok(self.content.names().set(reference, &named)?)
     }
+}
+
+/// Whatever is brought from a registry: with its beginning and its end told, and one patience for all of it.
+fn from_registry<T>(
+    reference: &Reference,
+    wanted: &Wanted<'_>,
+    caller: Caller<'_>,
+    bring: impl FnOnce(&Remote<'_>, &str, &Halt<'_>, Caller<'_>, &Bad<'_>) -> Result<T, ImageError>,
+) -> Result<T, ImageError> {
+    let (name, begun) = (reference.to_string(), Instant::now());
+    let bad = |e| match e {
+        PullError::GaveUp => ImageError::GaveUp { image: name.clone() },
+        e => ImageError::Pull { reference: name.clone(), source: Box::new(e) },
+    };
+    (caller.tell)(&Progress::Pulling { reference: name.clone() });
+    let halt = Halt::new(caller);
+    let gave_up = || halt.is_called();
+    let inner = Caller { tell: caller.tell, gave_up: &gave_up };
+    let remote = Remote::open(reference, wanted.access, inner).map_err(bad)?;
+    let brought = bring(&remote, &name, &halt, inner, &bad)?;
+    let (bytes, took) = (remote.moved(), begun.elapsed());
+    (caller.tell)(&Progress::Pulled { reference: name, bytes, took });
+    Ok(brought)
 }
 
 /// Tried in a place that the next opening sweeps, should this process die meanwhile.

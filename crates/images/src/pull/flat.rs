@@ -19,12 +19,13 @@ use crate::unpack::{MOST_WARNINGS, Target};
 impl<B: Blobs> Pull<'_, B> {
     pub(super) fn flat(&self, image: &Known<'_>) -> Result<(), ImageError> {
         if self.content.flat(image.id)?.is_some() {
-            return Ok(());
+            // To run it that is enough; to save or push it, its blobs are wanted too.
+            return self.fetch_all(image.parts);
         }
         let flight = self.content.flight(Key::Flat(image.id.clone()), &|| self.halt.is_called());
         let _flight = flight.map_err(|e| self.depot(e))?;
         if self.content.flat(image.id)?.is_some() {
-            return Ok(());
+            return self.fetch_all(image.parts);
         }
         // A layer that came damaged has left its marks: all begins anew, with the blobs that are here.
         self.until_sound(|| {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-use super::{ImageError, Store, Wanted};
+use super::{ImageError, Store, Wanted, from_registry};
 use crate::blobs::{Blobs, ContentError, DEEPEST_INDEX, Root, check, json};
 use crate::collect::Removed;
 use crate::content::DepotError;
@@ -18,12 +18,10 @@ use crate::digest::Digest;
 use crate::document::{Configuration, Descriptor, Document, Index, Manifest, Platform};
 use crate::names::Named;
 use crate::platform::{self, Candidate, Host};
-use crate::progress::{Caller, Progress};
+use crate::progress::Caller;
 use crate::pull::Halt;
 use crate::record::Record;
 use crate::reference::Reference;
-use crate::registry::Remote;
-use crate::registry::answer::PullError;
 use origin::Entry;
 
 pub(crate) use origin::Kept;
@@ -56,22 +54,11 @@ impl Store {
         unpack: bool,
         caller: Caller<'_>,
     ) -> Result<Every, ImageError> {
-        let name = reference.to_string();
-        let begun = std::time::Instant::now();
-        let bad = |e| match e {
-            PullError::GaveUp => ImageError::GaveUp { image: name.clone() },
-            e => ImageError::Pull { reference: name.clone(), source: Box::new(e) },
-        };
-        (caller.tell)(&Progress::Pulling { reference: name.clone() });
-        let halt = Halt::new(caller);
-        let gave_up = || halt.is_called();
-        let inner = Caller { tell: caller.tell, gave_up: &gave_up };
-        let remote = Remote::open(reference, wanted.access, inner).map_err(bad)?;
-        let every = self.every(&remote, &name, wanted, unpack, &|_| true, (&halt, inner), &bad)?;
-        self.call(std::slice::from_ref(reference), &every)?;
-        let (bytes, took) = (remote.moved(), begun.elapsed());
-        (caller.tell)(&Progress::Pulled { reference: name, bytes, took });
-        Ok(every)
+        from_registry(reference, wanted, caller, |remote, name, halt, caller, bad| {
+            let every = self.every(remote, name, wanted, unpack, &|_| true, (halt, caller), bad)?;
+            self.call(std::slice::from_ref(reference), &every)?;
+            Ok(every)
+        })
     }
 
     /// Makes images of blobs that are here: those that a file brought, or that were built. Whoever brought them holds

@@ -128,13 +128,8 @@ impl Errand<'_> {
             let every = self.store.pull_every(reference, &wanted, self.unpack, self.caller)?;
             return Ok(PulledImage::of(reference, &every.target, every.image(), &every.records));
         }
-        let mut record = self.store.pull(reference, &wanted, self.unpack, self.caller)?;
-        let content = self.store.content();
-        // A layer that stands unpacked is enough to run; a pull that was asked for brings what save and push need.
-        if record.blobs().iter().any(|(blob, _)| content.blob_size(blob).is_none()) {
-            record = self.store.pull(reference, &wanted, false, self.caller)?;
-        }
-        let named = content.names().get(reference)?;
+        let record = self.store.pull(reference, &wanted, self.unpack, self.caller)?;
+        let named = self.store.content().names().get(reference)?;
         let target = named.map_or_else(|| record.manifest.clone(), |named| named.target);
         Ok(PulledImage::of(reference, &target, &record, &[]))
     }
