@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use os::job::{Job, JobStats};
 use os::process::{Child, Exit, Spawn, Waiter};
+use os::view::View;
 
 use crate::clock;
 use crate::exit::{ExitReason, ExitRecord, KILLED_CODE};
@@ -244,8 +245,8 @@ fn spawn_in(job: &Job, launch: &Launch) -> Result<Child, StartError> {
         command_line: launch.command_line.clone(),
         env: launch.env.clone(),
         cwd: launch.cwd.clone(),
-        overlay: launch.overlay.clone(),
-        stdin: false,
+        view: View { overlay: launch.overlay.clone(), ..View::default() },
+        ..Spawn::default()
     })
     .map_err(|source| StartError::Spawn { program: launch.program.display().to_string(), source })
 }

@@ -25,16 +25,33 @@ pub struct JobLimits {
     /// Thousandths of one processor.
     pub cpu_millis: Option<u32>,
     pub processes: Option<u32>,
+    /// The share against others when processors are short, 1 to 10000; each system has its own middle for `None`.
+    #[serde(default)]
+    pub cpu_weight: Option<u32>,
 }
 
-/// What a job has used so far, the ended processes' share included.
+/// What a job has used so far, the ended processes' share included. What this host does not count is 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobStats {
     pub cpu_user_ns: u64,
     pub cpu_kernel_ns: u64,
+    /// All that is counted as the job's, on Linux also files it has read and could let go.
     pub memory_bytes: u64,
     pub memory_peak_bytes: u64,
     pub processes: u32,
+    /// What cannot be taken away without harm, as a kubelet counts it: without files that were not used lately.
+    #[serde(default)]
+    pub working_set_bytes: u64,
+    #[serde(default)]
+    pub memory_limit_bytes: Option<u64>,
+    /// From and to disks. Linux with cgroup v1 counts neither.
+    #[serde(default)]
+    pub read_bytes: u64,
+    #[serde(default)]
+    pub write_bytes: u64,
+    /// How long its threads would have run and were not let, because of `cpu_millis`.
+    #[serde(default)]
+    pub throttled_ns: u64,
 }
 
 /// A group of processes. Closing or dropping it ends whatever is still inside.
@@ -63,6 +80,16 @@ impl JobLimits {
     pub fn is_unlimited(&self) -> bool {
         *self == Self::default()
     }
+
+    fn checked(&self) -> io::Result<&Self> {
+        match self.cpu_weight {
+            Some(weight) if !(1..=10_000).contains(&weight) => {
+                let text = format!("the processor weight is {weight}: wanted 1 to 10000");
+                Err(io::Error::new(io::ErrorKind::InvalidInput, text))
+            }
+            _ => Ok(self),
+        }
+    }
 }
 
 // === impl Job ===
@@ -76,13 +103,13 @@ impl Job {
 
     /// Replaces all limits, also while processes run. A limit this host cannot enforce is `Unsupported`.
     pub fn set_limits(&self, limits: &JobLimits) -> io::Result<()> {
-        self.0.set_limits(limits)
+        self.0.set_limits(limits.checked()?)
     }
 
     /// Starts a process that is inside the job before its first instruction.
     ///
     /// On Linux the kernel ties the child's death signal to the *thread* that calls this, so call it from a thread
-    /// that lives as long as the holder. Processes started with the same overlay share one mount namespace.
+    /// that lives as long as the holder. All processes of a job share one [`view`](Spawn::view).
     pub fn spawn(&self, spawn: &Spawn) -> Result<Child, SpawnError> {
         self.0.spawn(spawn)
     }
@@ -154,6 +181,27 @@ mod tests {
         {
             assert!(name(parent, id).checked().is_err(), "{parent:?} {id:?}");
         }
+    }
+
+    #[test]
+    fn a_weight_outside_its_range_is_refused_with_the_range() {
+        for weight in [0, 10_001] {
+            let limits = JobLimits { cpu_weight: Some(weight), ..JobLimits::default() };
+            let error = limits.checked().unwrap_err();
+            assert!(error.to_string().contains("1 to 10000"), "{error}");
+        }
+        JobLimits { cpu_weight: Some(10_000), ..JobLimits::default() }.checked().unwrap();
+    }
+
+    /// A holder may be older than its agent and know fewer fields.
+    #[test]
+    fn stats_and_limits_of_an_older_program_are_understood() {
+        let old =
+            r#"{"cpu_user_ns":1,"cpu_kernel_ns":2,"memory_bytes":3,"memory_peak_bytes":4,"processes":5}"#;
+        let stats: JobStats = serde_json::from_str(old).unwrap();
+        assert_eq!((stats.processes, stats.working_set_bytes, stats.memory_limit_bytes), (5, 0, None));
+        let old = r#"{"memory_bytes":1,"cpu_millis":null,"processes":null}"#;
+        assert_eq!(serde_json::from_str::<JobLimits>(old).unwrap().memory_bytes, Some(1));
     }
 
     #[test]

@@ -5,6 +5,9 @@
 //! | a group of processes that lives and dies as one | [`job`] | named job object, kill on close | cgroup v1 or v2; without root a pid namespace |
 //! | a process and its stdio | [`process`] | `CreateProcessW` with a job list | fork, mount namespace, exec |
 //! | a protected channel between our own programs | [`channel`] | named pipe under `ProtectedPrefix` | unix socket, peer credentials checked |
+//! | what a job's processes see of the file system | [`view`] | silo and bind filter | mount namespace |
+//! | as whom a process runs | [`user`] | tokens, local users and groups | uid and gids of `/etc/passwd` and `/etc/group` |
+//! | a process that talks to a person | [`terminal`] | ConPTY | pty |
 //! | what this machine is | [`host`] | version, registry, token | uname, /proc, os-release |
 //! | what this machine can do | [`probe`] | tried, or asked of the loader | tried in a throw-away child |
 //! | being asked to stop | [`interrupt`] | console control events | SIGINT, SIGTERM, SIGHUP |
@@ -27,7 +30,10 @@ pub mod lock;
 pub mod overlay;
 pub mod probe;
 pub mod process;
+pub mod terminal;
 pub mod tree;
+pub mod user;
+pub mod view;
 
 #[cfg(target_os = "linux")]
 #[path = "linux/mod.rs"]

@@ -13,16 +13,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::sys;
-
-/// An overlay file system that only the started process and its kin see. Linux only.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Overlay {
-    /// Top layer first.
-    pub lower: Vec<PathBuf>,
-    pub upper: PathBuf,
-    pub work: PathBuf,
-    pub target: PathBuf,
-}
+use crate::terminal::Size;
+use crate::user::Identity;
+pub use crate::view::Overlay;
+use crate::view::View;
 
 /// What to start. Windows takes `command_line` as it is, Linux takes `argv`; both take `program` as the file to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,9 +27,17 @@ pub struct Spawn {
     /// The whole environment: nothing is inherited.
     pub env: Vec<(String, String)>,
     pub cwd: PathBuf,
-    pub overlay: Option<Overlay>,
+    /// What the first process of a job brings is what all its processes see: a later one has the same or an empty view.
+    #[serde(default)]
+    pub view: View,
+    #[serde(default)]
+    pub identity: Identity,
     /// Whether stdin is a pipe; otherwise reads end at once.
     pub stdin: bool,
+    /// A terminal of that size instead of pipes: [`Child::stdout`] carries all it shows, stderr is not there, and stdin
+    /// is what is typed.
+    #[serde(default)]
+    pub terminal: Option<Size>,
 }
 
 /// A started process; its pipes are taken by whoever pumps them.
@@ -67,8 +69,12 @@ pub enum SpawnStep {
     Job,
     Namespace,
     IdMap,
+    Scratch,
     Mount,
+    Bind,
+    Terminal,
     Stdio,
+    Identity,
     Chdir,
     Exec,
 }
@@ -121,15 +127,19 @@ impl Waiter {
 // === impl SpawnStep ===
 
 impl SpawnStep {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 14] = [
         Self::Argument,
         Self::Pipe,
         Self::Fork,
         Self::Job,
         Self::Namespace,
         Self::IdMap,
+        Self::Scratch,
         Self::Mount,
+        Self::Bind,
+        Self::Terminal,
         Self::Stdio,
+        Self::Identity,
         Self::Chdir,
         Self::Exec,
     ];
@@ -142,8 +152,12 @@ impl SpawnStep {
             Self::Job => "enter the job",
             Self::Namespace => "make namespaces",
             Self::IdMap => "map the user",
+            Self::Scratch => "mount the scratch space",
             Self::Mount => "mount the image",
+            Self::Bind => "mount the volumes",
+            Self::Terminal => "make a terminal",
             Self::Stdio => "connect stdio",
+            Self::Identity => "become the account",
             Self::Chdir => "enter the working directory",
             Self::Exec => "start program",
         }

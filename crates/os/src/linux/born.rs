@@ -3,10 +3,12 @@
 //! The parent may have other threads, and a lock one of them held is held for ever in the child. So everything here
 //! is a plain system call on memory that was prepared before the fork: no allocation, no formatting, no panic.
 
-use std::ffi::{CStr, CString, c_char, c_int};
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::ffi::{CString, c_char, c_int};
+use std::os::fd::RawFd;
 
+use super::identity::Account;
 use super::init;
+use super::mounts::{self, Sight};
 use crate::process::SpawnStep;
 
 /// What the child needs, prepared by the parent. Descriptors are above 2 and close on exec.
@@ -18,34 +20,16 @@ pub(crate) struct Plan {
     pub(crate) cwd: CString,
     /// Files to write `0` to in order to be inside the job.
     pub(crate) doors: Vec<RawFd>,
-    pub(crate) view: View,
+    pub(crate) sight: Sight,
+    /// Where to wait, once the view is made, until the parent has taken hold of it.
+    pub(crate) go: Option<RawFd>,
     pub(crate) stdio: [RawFd; 3],
+    /// Whom to become; nobody else if there is none.
+    pub(crate) account: Option<Account>,
     pub(crate) report: RawFd,
     pub(crate) parent: libc::pid_t,
     /// Set for the namespace kind: a pid 1 of ours stands above the program and says here how it ended.
     pub(crate) init: Option<RawFd>,
-}
-
-/// Which files the process sees.
-#[derive(Debug)]
-pub(crate) enum View {
-    Own { user: Option<IdMaps>, overlay: Option<OverlayMount> },
-    Join { user: Option<RawFd>, mount: RawFd },
-}
-
-/// One user and one group, each as itself: an unprivileged process may map no other.
-#[derive(Debug)]
-pub(crate) struct IdMaps {
-    pub(crate) uid: CString,
-    pub(crate) gid: CString,
-}
-
-#[derive(Debug)]
-pub(crate) struct OverlayMount {
-    pub(crate) options: CString,
-    pub(crate) target: CString,
-    /// What the options mean by number.
-    pub(crate) lower: Vec<(CString, OwnedFd)>,
 }
 
 /// Strings in the shape execve wants: a null-ended array of pointers beside what they point to.
@@ -57,9 +41,11 @@ pub(crate) struct Strings {
 
 pub(crate) type Step<T = ()> = Result<T, SpawnStep>;
 
-/// Messages on the report pipe are pairs of numbers; this code announces the pid of our init, others are failed
-/// steps with their errno.
+/// Messages on the report pipe are pairs of numbers. This code announces the pid of our init, the next two what the
+/// following failure is about and that the view is made; others are failed steps with their errno.
 pub(crate) const REPORT_PID: i32 = 0;
+pub(crate) const REPORT_PLACE: i32 = -1;
+pub(crate) const REPORT_SIGHT: i32 = -2;
 
 impl Strings {
     pub(crate) fn new(owned: Vec<CString>) -> Self {
@@ -114,12 +100,24 @@ fn enter(plan: &Plan) -> Step {
         let written = unsafe { libc::write(*door, c"0".as_ptr().cast(), 1) };
         check(if written == 1 { 0 } else { -1 }, SpawnStep::Job)?;
     }
-    see(&plan.view)
+    see(plan)
+}
+
+/// A view lives as long as somebody is in it or holds it. The parent takes hold while we wait here: afterwards we may
+/// have ended already, and the next process of the job would find nothing to share.
+fn see(plan: &Plan) -> Step {
+    mounts::see(&plan.sight, plan.report)?;
+    let Some(go) = plan.go else { return Ok(()) };
+    report(plan.report, REPORT_SIGHT, 0);
+    let mut word = 0u8;
+    // SAFETY: one byte goes to a local.
+    let heard = unsafe { libc::read(go, (&raw mut word).cast(), 1) };
+    check(if heard == 1 { 0 } else { -1 }, SpawnStep::Namespace).map(drop)
 }
 
 fn enter_below_init(plan: &Plan, status: RawFd) -> Step<std::convert::Infallible> {
     die_with_parent(plan)?;
-    see(&plan.view)?;
+    see(plan)?;
     // SAFETY: no memory is shared; the next child becomes pid 1 of a new namespace.
     check(unsafe { libc::unshare(libc::CLONE_NEWPID) }, SpawnStep::Namespace)?;
     // The init must be the holder's child, not ours: the holder waits for it, and its death must end it.
@@ -151,89 +149,28 @@ fn die_with_parent(plan: &Plan) -> Step {
     Ok(())
 }
 
-pub(crate) fn see(view: &View) -> Step {
-    match view {
-        View::Join { user, mount } => {
-            if let Some(user) = user {
-                join(*user, libc::CLONE_NEWUSER)?;
-            }
-            join(*mount, libc::CLONE_NEWNS)
-        }
-        View::Own { user, overlay } => {
-            let flags = libc::CLONE_NEWNS | user.as_ref().map_or(0, |_| libc::CLONE_NEWUSER);
-            // SAFETY: a forked child has one thread and shares no memory.
-            check(unsafe { libc::unshare(flags) }, SpawnStep::Namespace)?;
-            user.as_ref().map_or(Ok(()), map_ids)?;
-            make_private()?;
-            overlay.as_ref().map_or(Ok(()), mount)
-        }
-    }
-}
-
-fn join(fd: RawFd, kind: c_int) -> Step {
-    // SAFETY: the descriptor is open, kept by the parent.
-    check(unsafe { libc::setns(fd, kind) }, SpawnStep::Namespace).map(drop)
-}
-
-fn map_ids(maps: &IdMaps) -> Step {
-    put(c"/proc/self/setgroups", c"deny")?;
-    put(c"/proc/self/uid_map", &maps.uid)?;
-    put(c"/proc/self/gid_map", &maps.gid)
-}
-
-fn put(path: &CStr, text: &CStr) -> Step {
-    let bytes = text.to_bytes();
-    // SAFETY: both strings outlive the calls and the length is the text's.
-    unsafe {
-        let fd = check(libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC), SpawnStep::IdMap)?;
-        let written = libc::write(fd, bytes.as_ptr().cast(), bytes.len());
-        check(if written < 0 { -1 } else { 0 }, SpawnStep::IdMap)?;
-        libc::close(fd);
-    }
-    Ok(())
-}
-
-/// What we mount must not reach the host, and stays ours when the host unmounts.
-fn make_private() -> Step {
-    let (none, flags) = (std::ptr::null(), libc::MS_REC | libc::MS_PRIVATE);
-    // SAFETY: the kernel ignores the null arguments when only propagation changes.
-    check(unsafe { libc::mount(none, c"/".as_ptr(), none, flags, none.cast()) }, SpawnStep::Namespace)
-        .map(drop)
-}
-
-fn mount(overlay: &OverlayMount) -> Step {
-    overlay.lower.iter().try_for_each(reopen)?;
-    let (kind, target, options) = (c"overlay".as_ptr(), overlay.target.as_ptr(), overlay.options.as_ptr());
-    // SAFETY: null-ended strings that outlive the call.
-    check(unsafe { libc::mount(kind, target, kind, 0, options.cast()) }, SpawnStep::Mount).map(drop)
-}
-
-/// A directory that was opened before belongs to the namespace we have left, and no mount takes it: the same path
-/// opened here takes its number.
-fn reopen((path, number): &(CString, OwnedFd)) -> Step {
-    let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
-    // SAFETY: a null-ended string that outlives the call, and numbers of this process.
-    unsafe {
-        let opened = check(libc::open(path.as_ptr(), flags), SpawnStep::Mount)?;
-        check(libc::dup3(opened, number.as_raw_fd(), libc::O_CLOEXEC), SpawnStep::Mount)?;
-        libc::close(opened);
-    }
-    Ok(())
-}
-
 /// A session of its own: no terminal, and no signal meant for our group.
 pub(crate) fn own_session() {
     // SAFETY: no arguments; a fresh child leads no group, so the call cannot fail.
     unsafe { libc::setsid() };
 }
 
-/// The last steps, shared by all kinds: stdio, directory, clean signals, exec.
+/// The kernel forgets with whom to die when the account changes; below an init of ours that one's end is ours.
+fn become_account(plan: &Plan) -> Step {
+    let Some(account) = &plan.account else { return Ok(()) };
+    account.take_on()?;
+    if plan.init.is_some() { Ok(()) } else { die_with_parent(plan) }
+}
+
+/// The last steps, shared by all kinds: stdio, account, directory, clean signals, exec. The directory comes after the
+/// account, which must be allowed to enter it.
 pub(crate) fn become_program(plan: &Plan) -> Step<std::convert::Infallible> {
     // SAFETY: plain numbers and strings prepared before the fork; the arrays end with null.
     unsafe {
         for (fd, place) in plan.stdio.iter().zip(0..) {
             check(libc::dup2(*fd, place), SpawnStep::Stdio)?;
         }
+        become_account(plan)?;
         check(libc::chdir(plan.cwd.as_ptr()), SpawnStep::Chdir)?;
         close_on_exec();
         default_signals();

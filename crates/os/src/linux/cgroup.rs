@@ -122,6 +122,21 @@ pub(crate) fn keyed(text: &str, key: &str) -> u64 {
     value.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
 }
 
+/// What a weight of 1 to 10000 is measured by: that of a job that was given none.
+const WEIGHT: u64 = 100;
+/// The same in the units of v1, and what it may be there.
+const SHARES: u64 = 1024;
+const SHARES_RANGE: std::ops::RangeInclusive<u64> = 2..=262_144;
+
+/// The scale of v2 is ours.
+pub(crate) fn weight(weight: Option<u32>) -> u64 {
+    weight.map_or(WEIGHT, u64::from)
+}
+
+pub(crate) fn shares(given: Option<u32>) -> u64 {
+    (weight(given) * SHARES / WEIGHT).clamp(*SHARES_RANGE.start(), *SHARES_RANGE.end())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,6 +174,13 @@ mod tests {
         assert!(has_needed("cpuset cpu io memory hugetlb pids"));
         assert!(!has_needed("hugetlb"));
         assert!(!has_needed("cpuset memory pids"));
+    }
+
+    #[test]
+    fn weights_keep_their_proportions_in_both_versions() {
+        assert_eq!((weight(None), shares(None)), (100, 1024));
+        assert_eq!((weight(Some(200)), shares(Some(200))), (200, 2048));
+        assert_eq!((shares(Some(1)), shares(Some(10_000))), (10, 102_400));
     }
 
     #[test]

@@ -4,13 +4,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::cgroup::{V1Mounts, keyed, read, read_number, write};
+use super::cgroup::{V1Mounts, keyed, read, read_number, shares, write};
 use crate::job::{JobLimits, JobStats};
 
 /// The scheduler's accounting period; quotas are given per period.
 const PERIOD_US: u64 = 100_000;
 /// The kernel refuses quotas below a millisecond.
 const QUOTA_MIN_US: u64 = 1_000;
+/// The kernel's "no limit" is the largest number that is a multiple of a page, whatever a page is.
+const UNLIMITED: u64 = 1 << 62;
 
 /// The directories of one job.
 #[derive(Clone, Debug)]
@@ -49,11 +51,13 @@ impl Dirs {
         let quota = limits.cpu_millis.map_or_else(|| "-1".to_owned(), |millis| quota_us(millis).to_string());
         write(&self.0.cpu, "cpu.cfs_period_us", &PERIOD_US.to_string())?;
         write(&self.0.cpu, "cpu.cfs_quota_us", &quota)?;
+        write(&self.0.cpu, "cpu.shares", &shares(limits.cpu_weight).to_string())?;
         let processes = limits.processes.map_or_else(|| "max".to_owned(), |count| count.to_string());
         write(&self.0.pids, "pids.max", &processes)
     }
 
-    /// Memory plus swap may never be below memory, so the order of the two writes depends on the direction.
+    /// A limit below what is used and cannot be given back is refused as busy, and the old one stays. Memory plus swap
+    /// may never be below memory, so the order of the two writes depends on the direction.
     fn set_memory(&self, bytes: Option<u64>) -> io::Result<()> {
         let value = bytes.map_or_else(|| "-1".to_owned(), |bytes| bytes.to_string());
         let (limit, with_swap) = ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes");
@@ -89,13 +93,20 @@ impl Dirs {
     pub(crate) fn stats(&self) -> io::Result<JobStats> {
         let Self(dirs) = self;
         let cpu = |file| dirs.cpuacct.as_deref().map_or(Ok(0), |dir| read_number(dir, file));
-        let inactive = keyed(&read(&dirs.memory, "memory.stat")?, "total_inactive_file");
+        let memory = read(&dirs.memory, "memory.stat")?;
+        let used = read_number(&dirs.memory, "memory.usage_in_bytes")?;
+        let limit = keyed(&memory, "hierarchical_memory_limit");
         Ok(JobStats {
             cpu_user_ns: cpu("cpuacct.usage_user")?,
             cpu_kernel_ns: cpu("cpuacct.usage_sys")?,
-            memory_bytes: read_number(&dirs.memory, "memory.usage_in_bytes")?.saturating_sub(inactive),
+            memory_bytes: used,
             memory_peak_bytes: read_number(&dirs.memory, "memory.max_usage_in_bytes")?,
             processes: u32::try_from(read_number(&dirs.pids, "pids.current")?).unwrap_or(u32::MAX),
+            working_set_bytes: used.saturating_sub(keyed(&memory, "total_inactive_file")),
+            memory_limit_bytes: (limit < UNLIMITED).then_some(limit),
+            throttled_ns: keyed(&read(&dirs.cpu, "cpu.stat")?, "throttled_time"),
+            // The block controller of this version counts only for devices that somebody throttles.
+            ..JobStats::default()
         })
     }
 

@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 use super::born::{self, Plan, Step, Strings};
+use super::mounts::{Mounts, Sight};
 use super::spawn::{Pipe, above_stdio, await_exec, c_string, fork};
 use crate::process::Detached;
 
@@ -23,7 +24,8 @@ pub(crate) fn detach(program: &Path, args: &[OsString], stderr: File) -> io::Res
         Err(step) => born::fail(plan.report, step),
     })?;
     drop((ready.write, report.write));
-    let pid = await_exec(between, report.read).map_err(|error| error.source)?;
+    let pid = await_exec(between, report.read, &mut |_| Ok(()), &|_| String::new())
+        .map_err(|error| error.source)?;
     let ready = ready.read.map(File::from).ok_or(io::ErrorKind::BrokenPipe)?;
     Ok(Detached { pid, ready })
 }
@@ -41,7 +43,9 @@ fn plan(program: &Path, args: &[OsString], stdio: [RawFd; 3], report: RawFd) -> 
         env: Strings::new(env.collect::<io::Result<Vec<_>>>()?),
         cwd: c"/".to_owned(),
         doors: Vec::new(),
-        view: born::View::Own { user: None, overlay: None },
+        sight: Sight::Own(Mounts::default()),
+        go: None,
+        account: None,
         stdio,
         report,
         parent: 0,

@@ -1,5 +1,6 @@
 //! A job as a cgroup of either version: made, listed, killed and removed.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,19 +33,35 @@ impl Group {
     }
 
     pub(crate) fn create(tree: &Tree, name: &JobName) -> io::Result<Self> {
-        let group = Self::named(tree, name)?;
-        for (made, dir) in group.dirs().into_iter().enumerate() {
-            if let Err(error) = group.make(dir) {
-                group.dirs().into_iter().take(made).for_each(|dir| drop(std::fs::remove_dir(dir)));
+        Self::named(tree, name)?.make()
+    }
+
+    /// One that exists already is somebody else's.
+    pub(crate) fn make(self) -> io::Result<Self> {
+        for (made, dir) in self.dirs().into_iter().enumerate() {
+            if let Err(error) = self.make_dir(dir) {
+                self.dirs().into_iter().take(made).for_each(|dir| drop(std::fs::remove_dir(dir)));
                 let text = format!("make cgroup {}: {error}", dir.display());
                 return Err(io::Error::new(error.kind(), text));
             }
         }
-        Ok(group)
+        Ok(self)
+    }
+
+    /// The numbers behind that name among the groups of the tree. Directories are made and removed in the same order, so
+    /// whoever was stopped midway has left one in the first place or in the last.
+    pub(crate) fn tried_by(tree: &Tree, name: &str) -> BTreeSet<u32> {
+        let anywhere = JobName { parent: "parent".to_owned(), id: "id".to_owned() };
+        let Ok(group) = Self::named(tree, &anywhere) else { return BTreeSet::new() };
+        let dirs = group.dirs();
+        let roots =
+            [dirs.first(), dirs.last()].into_iter().flatten().filter_map(|dir| dir.ancestors().nth(2));
+        let entries = roots.filter_map(|root| std::fs::read_dir(root).ok()).flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().to_str()?.strip_prefix(name)?.parse().ok()).collect()
     }
 
     /// The parent is shared and comes and goes with its jobs, so it may vanish between our two calls.
-    fn make(&self, dir: &Path) -> io::Result<()> {
+    fn make_dir(&self, dir: &Path) -> io::Result<()> {
         let parent = dir.parent().ok_or(io::ErrorKind::InvalidInput)?;
         let deadline = Instant::now() + LEAVE;
         loop {
@@ -206,7 +223,7 @@ mod tests {
     fn sleeper(doors: Vec<File>) -> Child {
         let argv = vec!["sleep".to_owned(), "600".to_owned()];
         let request = Spawn { program: "/bin/sleep".into(), argv, ..Spawn::default() };
-        spawn(&request, Surroundings { doors, join: None, own_user: false, with_init: false }).unwrap()
+        spawn(&request, Surroundings { doors, join: None, own_user: false, with_init: false }).unwrap().child
     }
 
     /// Machines with v1 controllers mount v2 beside them: without limits, but with its own way of killing.

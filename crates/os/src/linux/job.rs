@@ -1,6 +1,5 @@
 //! A job on Linux: a cgroup where we may make one, else a set of pid namespaces.
 
-use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -10,15 +9,16 @@ use super::cgroup;
 use super::group::Group;
 use super::guard;
 use super::namespace::Inits;
-use super::spawn::{self, Namespaces, Surroundings};
+use super::spawn::{self, Namespaces, Started, Surroundings};
 use crate::job::{JobLimits, JobName, JobStats};
-use crate::process::{Child, Overlay, Spawn, SpawnError, SpawnStep};
+use crate::process::{Child, Spawn, SpawnError, SpawnStep};
+use crate::view::View;
 
 #[derive(Debug)]
 pub(crate) struct Job {
     name: JobName,
     kind: Kind,
-    view: Mutex<Option<View>>,
+    shared: Mutex<Option<Shared>>,
 }
 
 #[derive(Debug)]
@@ -27,12 +27,11 @@ enum Kind {
     Namespace(Inits),
 }
 
-/// What the first process of the job sees; later ones with the same overlay see the same.
+/// What the first process of the job sees, and so all others. Held here, it outlives that process.
 #[derive(Debug)]
-struct View {
-    overlay: Option<Overlay>,
-    user: Option<OwnedFd>,
-    mount: OwnedFd,
+struct Shared {
+    view: View,
+    namespaces: Namespaces,
 }
 
 /// Whether jobs are cgroups here; otherwise why not.
@@ -46,9 +45,27 @@ pub(crate) fn group_tree() -> Result<&'static cgroup::Tree, String> {
     WRITABLE.get_or_init(|| try_group(tree)).clone().map(|()| tree)
 }
 
+/// The number of who tries is in the name, so that what a killed one leaves is known as such.
+const TRIED: &str = "porthole-probe-";
+
 fn try_group(tree: &cgroup::Tree) -> Result<(), String> {
-    let name = JobName { parent: format!("porthole-probe-{}", std::process::id()), id: "try".to_owned() };
-    Group::create(tree, &name).and_then(|group| group.remove()).map_err(|error| format!("cgroups: {error}"))
+    sweep_tried(tree);
+    tried(tree, std::process::id())
+        .and_then(|group| group.make())
+        .and_then(|group| group.remove())
+        .map_err(|error| format!("cgroups: {error}"))
+}
+
+fn tried(tree: &cgroup::Tree, pid: u32) -> io::Result<Group> {
+    Group::named(tree, &JobName { parent: format!("{TRIED}{pid}"), id: "try".to_owned() })
+}
+
+/// An empty group harms nobody, so one that cannot be looked at or removed is the next one's to try.
+fn sweep_tried(tree: &cgroup::Tree) {
+    let ended = |pid: &u32| !super::process::is_running(*pid);
+    for pid in Group::tried_by(tree, TRIED).into_iter().filter(ended) {
+        drop(tried(tree, pid).and_then(|group| group.remove()));
+    }
 }
 
 pub(crate) fn end_with_us() -> io::Result<()> {
@@ -83,7 +100,7 @@ impl Job {
             Ok(tree) => Kind::Group(made(tree, name)?),
             Err(_) => Kind::Namespace(Inits::default()),
         };
-        Ok(Self { name: name.clone(), kind, view: Mutex::new(None) })
+        Ok(Self { name: name.clone(), kind, shared: Mutex::new(None) })
     }
 
     pub(crate) fn set_limits(&self, limits: &JobLimits) -> io::Result<()> {
@@ -103,11 +120,13 @@ impl Job {
         };
         let with_init = matches!(self.kind, Kind::Namespace(_));
         let own_user = with_init && !crate::elevated();
-        let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
-        let join = shared(view.as_ref(), request).map_err(SpawnError::at(SpawnStep::Namespace))?;
-        let child = spawn::spawn(request, Surroundings { doors, join, own_user, with_init })?;
-        if view.is_none() {
-            *view = seen_by(child.id(), request, own_user);
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let join = shared.as_ref().map(|shared| shared.join(&request.view)).transpose();
+        let join = join.map_err(SpawnError::at(SpawnStep::Namespace))?;
+        let Started { child, made } =
+            spawn::spawn(request, Surroundings { doors, join, own_user, with_init })?;
+        if let Some(namespaces) = made {
+            *shared = Some(Shared { view: request.view.clone(), namespaces });
         }
         if let Kind::Namespace(inits) = &self.kind {
             inits.add(&child.process).map_err(SpawnError::at(SpawnStep::Job))?;
@@ -177,17 +196,17 @@ impl Drop for Job {
     }
 }
 
-fn shared(view: Option<&View>, request: &Spawn) -> io::Result<Option<Namespaces>> {
-    let Some(view) = view.filter(|view| view.overlay == request.overlay) else { return Ok(None) };
-    let user = view.user.as_ref().map(OwnedFd::try_clone).transpose()?;
-    Ok(Some(Namespaces { user, mount: view.mount.try_clone()? }))
-}
+// === impl Shared ===
 
-/// A process that has ended already leaves nothing to share, and the next one mounts anew.
-fn seen_by(pid: u32, request: &Spawn, own_user: bool) -> Option<View> {
-    let open = |kind: &str| File::open(format!("/proc/{pid}/ns/{kind}")).ok().map(OwnedFd::from);
-    let user = if own_user { Some(open("user")?) } else { None };
-    Some(View { overlay: request.overlay.clone(), user, mount: open("mnt")? })
+impl Shared {
+    fn join(&self, wanted: &View) -> io::Result<Namespaces> {
+        if !wanted.is_the_hosts() && *wanted != self.view {
+            let text = "the job's processes see other files than these: one job has one view";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        let user = self.namespaces.user.as_ref().map(OwnedFd::try_clone).transpose()?;
+        Ok(Namespaces { user, mount: self.namespaces.mount.try_clone()? })
+    }
 }
 
 #[cfg(test)]
@@ -197,7 +216,7 @@ mod tests {
     #[test]
     fn without_cgroups_a_limit_is_refused_and_no_limit_is_not() {
         let name = JobName { parent: "p".to_owned(), id: "j".to_owned() };
-        let job = Job { name, kind: Kind::Namespace(Inits::default()), view: Mutex::new(None) };
+        let job = Job { name, kind: Kind::Namespace(Inits::default()), shared: Mutex::new(None) };
         job.set_limits(&JobLimits::default()).unwrap();
         let error = job.set_limits(&JobLimits { processes: Some(1), ..JobLimits::default() }).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::Unsupported);

@@ -1,5 +1,7 @@
 //! Linux: the twin's half of the shelf.
 
+pub(crate) mod accounts;
+pub(crate) mod binds;
 pub(crate) mod born;
 pub(crate) mod cgroup;
 pub(crate) mod cgroup_v1;
@@ -10,14 +12,19 @@ pub(crate) mod file;
 pub(crate) mod group;
 pub(crate) mod guard;
 pub(crate) mod host;
+pub(crate) mod identity;
 pub(crate) mod init;
 pub(crate) mod interrupt;
 pub(crate) mod job;
+pub(crate) mod mounts;
 pub(crate) mod namespace;
 pub(crate) mod overlay;
 pub(crate) mod probe;
 pub(crate) mod process;
 pub(crate) mod rest;
 pub(crate) mod spawn;
+pub(crate) mod temporary;
 pub(crate) mod tree;
 pub(crate) mod tree_attributes;
+pub(crate) mod user;
+pub(crate) mod view;

@@ -89,6 +89,7 @@ impl Inits {
         let mut members = self.members();
         members.peak = members.peak.max(stats.memory_bytes);
         stats.memory_peak_bytes = members.peak;
+        stats.working_set_bytes = stats.memory_bytes;
         Ok(stats)
     }
 }

@@ -3,9 +3,10 @@
 use std::ffi::{CStr, c_int};
 use std::os::unix::process::ExitStatusExt;
 
-use super::born::{self, View};
+use super::born;
 use super::cgroup::Tree;
-use super::spawn::{fork, id_maps};
+use super::mounts::{Mounts, Sight, see};
+use super::spawn::{fork, user_maps};
 use crate::probe::{Probe, refused};
 
 pub(crate) const PROBES: &[Probe] = &[
@@ -46,6 +47,12 @@ pub(crate) const PROBES: &[Probe] = &[
         try_it: pid_namespace,
     },
     Probe {
+        id: "bind-mount",
+        what: "volumes at their own paths",
+        without: "a container sees its volumes only by links (Linux 5.12 or newer is needed)",
+        try_it: bind_mount,
+    },
+    Probe {
         id: "overlayfs",
         what: "overlay file system",
         without: "a container cannot have a writable image of its own",
@@ -82,11 +89,15 @@ fn cgroup_writable() -> Result<String, String> {
 /// What a container's own view of files needs, taken the way a container takes it.
 fn mount_namespace() -> Result<String, String> {
     let view = private_view();
-    tried(|| if born::see(&view).is_ok() { 0 } else { -1 })
+    tried(|| if see(&view, -1).is_ok() { 0 } else { -1 })
 }
 
-fn private_view() -> View {
-    View::Own { user: (!crate::elevated()).then(id_maps), overlay: None }
+fn private_view() -> Sight {
+    Sight::Own(Mounts { user: user_maps(), ..Mounts::default() })
+}
+
+fn bind_mount() -> Result<String, String> {
+    super::view::bind_works().map(|()| "bound one, read-only".to_owned())
 }
 
 fn user_namespace() -> Result<String, String> {
@@ -106,7 +117,7 @@ fn user_if_needed() -> c_int {
 
 fn overlayfs() -> Result<String, String> {
     let (view, options) = (private_view(), overlay_options());
-    tried(|| if born::see(&view).is_ok() { overlay_on_scratch(options) } else { -1 })
+    tried(|| if see(&view, -1).is_ok() { overlay_on_scratch(options) } else { -1 })
 }
 
 fn overlay_options() -> &'static CStr {
@@ -138,7 +149,7 @@ fn pidfd() -> Result<String, String> {
 }
 
 /// Runs a few system calls in a child; its exit code is 0 or the errno.
-fn tried(trial: impl FnOnce() -> c_int) -> Result<String, String> {
+pub(crate) fn tried(trial: impl FnOnce() -> c_int) -> Result<String, String> {
     let pid = fork(|| {
         let code = if trial() < 0 { born::errno() } else { 0 };
         born::leave(code)

@@ -7,11 +7,14 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags};
+use rustix::process::Signal;
 
-use super::born::{self, IdMaps, OverlayMount, Plan, Strings, View};
+use super::born::{self, Plan, Strings};
+use super::identity::Account;
+use super::mounts::{IdMaps, Sight};
 use super::process::Process;
-use crate::process::{Child, Overlay, Spawn, SpawnError, SpawnStep};
+use super::view;
+use crate::process::{Child, Spawn, SpawnError, SpawnStep};
 
 /// What the job adds to a spawn request.
 #[derive(Debug)]
@@ -29,42 +32,71 @@ pub(crate) struct Namespaces {
     pub(crate) mount: OwnedFd,
 }
 
-/// Overlay options fit into one page.
-const MOUNT_DATA_MAX: usize = 4095;
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub(crate) child: Child,
+    /// The namespaces that were made for it, unless it joined some.
+    pub(crate) made: Option<Namespaces>,
+}
 
-pub(crate) fn spawn(request: &Spawn, surroundings: Surroundings) -> Result<Child, SpawnError> {
+pub(crate) fn spawn(request: &Spawn, surroundings: Surroundings) -> Result<Started, SpawnError> {
+    if request.terminal.is_some() {
+        let text = "no terminals here yet";
+        return Err(SpawnError::new(SpawnStep::Terminal, io::Error::new(io::ErrorKind::Unsupported, text)));
+    }
     let pipe = |wanted| Pipe::new(wanted).map_err(SpawnError::at(SpawnStep::Pipe));
     let (stdin, stdout, stderr) = (pipe(request.stdin)?, pipe(true)?, pipe(true)?);
     let (report, status) = (pipe(true)?, pipe(surroundings.with_init)?);
+    let go = pipe(surroundings.join.is_none())?;
     let null = File::options().read(true).open("/dev/null").and_then(|file| above_stdio(file.into()));
     let null = null.map_err(SpawnError::at(SpawnStep::Pipe))?;
+    let account = Account::of(&request.identity).map_err(SpawnError::at(SpawnStep::Identity))?;
+    if let Some(account) = &account {
+        let ends = [&stdin.read, &stdout.write, &stderr.write];
+        account.give(ends.into_iter().flatten()).map_err(SpawnError::at(SpawnStep::Stdio))?;
+    }
     let ends = Ends {
         stdio: [stdin.read.as_ref().unwrap_or(&null).as_raw_fd(), stdout.write_fd(), stderr.write_fd()],
         report: report.write_fd(),
         init: status.write.as_ref().map(AsRawFd::as_raw_fd),
+        go: go.read.as_ref().map(AsRawFd::as_raw_fd),
     };
     let doors = surroundings.doors;
     let doors: io::Result<Vec<OwnedFd>> = doors.into_iter().map(|door| above_stdio(door.into())).collect();
     let doors = doors.map_err(SpawnError::at(SpawnStep::Job))?;
-    let view = view(request, surroundings.own_user, surroundings.join.as_ref())
+    let sight = sight(request, surroundings.own_user, surroundings.join.as_ref())
         .map_err(SpawnError::at(SpawnStep::Argument))?;
-    let plan = plan(request, &ends, &doors, view).map_err(SpawnError::at(SpawnStep::Argument))?;
+    let plan = plan(request, &ends, &doors, sight, account).map_err(SpawnError::at(SpawnStep::Argument))?;
     let pid = fork(|| born::run(&plan)).map_err(SpawnError::at(SpawnStep::Fork))?;
-    drop((plan, doors, stdout.write, stderr.write, stdin.read, report.write, status.write));
-    let pid = await_exec(pid, report.read)?;
+    drop((plan, doors, stdout.write, stderr.write, stdin.read, report.write, status.write, go.read));
+    let mut made = None;
+    let mut sighted = |pid| {
+        made = Some(Namespaces::of(pid, surroundings.own_user)?);
+        go.write.as_ref().map_or(Ok(()), |go| rustix::io::write(go, b"!").map(drop).map_err(io::Error::from))
+    };
+    let pid = await_exec(pid, report.read, &mut sighted, &|place| view::place(&request.view, place))?;
     let process =
         Process::adopt(pid, status.read.map(File::from)).map_err(SpawnError::at(SpawnStep::Fork))?;
     let file = |end: Option<OwnedFd>| end.map(File::from);
-    Ok(Child { stdin: file(stdin.write), stdout: file(stdout.read), stderr: file(stderr.read), process })
+    let child =
+        Child { stdin: file(stdin.write), stdout: file(stdout.read), stderr: file(stderr.read), process };
+    Ok(Started { child, made })
 }
 
 struct Ends {
     stdio: [RawFd; 3],
     report: RawFd,
     init: Option<RawFd>,
+    go: Option<RawFd>,
 }
 
-fn plan(request: &Spawn, ends: &Ends, doors: &[OwnedFd], view: View) -> io::Result<Plan> {
+fn plan(
+    request: &Spawn,
+    ends: &Ends,
+    doors: &[OwnedFd],
+    sight: Sight,
+    account: Option<Account>,
+) -> io::Result<Plan> {
     let program = c_string(request.program.as_os_str())?;
     let argv = request.argv.iter().map(|it| c_string(OsStr::new(it))).collect::<io::Result<Vec<_>>>()?;
     let env = request.env.iter().map(|(name, value)| c_string(OsStr::new(&format!("{name}={value}"))));
@@ -75,82 +107,46 @@ fn plan(request: &Spawn, ends: &Ends, doors: &[OwnedFd], view: View) -> io::Resu
         program,
         cwd: c_string(cwd.as_os_str())?,
         doors: doors.iter().map(AsRawFd::as_raw_fd).collect(),
-        view,
+        sight,
+        go: ends.go,
         stdio: ends.stdio,
+        account,
         report: ends.report,
         parent: rustix::process::getpid().as_raw_nonzero().get(),
         init: ends.init,
     })
 }
 
-fn view(request: &Spawn, own_user: bool, join: Option<&Namespaces>) -> io::Result<View> {
+fn sight(request: &Spawn, own_user: bool, join: Option<&Namespaces>) -> io::Result<Sight> {
     if let Some(join) = join {
-        return Ok(View::Join {
+        return Ok(Sight::Join {
             user: join.user.as_ref().map(AsRawFd::as_raw_fd),
             mount: join.mount.as_raw_fd(),
         });
     }
-    let overlay = request.overlay.as_ref().map(|overlay| overlay_mount(overlay, own_user)).transpose()?;
-    Ok(View::Own { user: own_user.then(id_maps), overlay })
+    Ok(Sight::Own(view::prepare(&request.view, own_user.then(id_maps))?))
 }
 
-pub(crate) fn id_maps() -> IdMaps {
+/// What an account that is not root needs in order to mount anything.
+pub(crate) fn user_maps() -> Option<IdMaps> {
+    (!crate::elevated()).then(id_maps)
+}
+
+fn id_maps() -> IdMaps {
     let as_itself = |id: u32| CString::new(format!("{id} {id} 1")).unwrap_or_default();
     let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     IdMaps { uid: as_itself(uid), gid: as_itself(gid) }
 }
 
-fn overlay_mount(overlay: &Overlay, own_user: bool) -> io::Result<OverlayMount> {
-    let named: Vec<Vec<u8>> = overlay.lower.iter().map(|path| escaped(path)).collect();
-    let mut options = overlay_options(&named, overlay, own_user);
-    let mut lower = Vec::new();
-    if options.len() > MOUNT_DATA_MAX {
-        // Opened, a layer is a number, however long its path is.
-        lower = overlay.lower.iter().map(|path| open_layer(path)).collect::<io::Result<Vec<_>>>()?;
-        let numbered =
-            |(_, fd): &(CString, OwnedFd)| format!("/proc/self/fd/{}", fd.as_raw_fd()).into_bytes();
-        options = overlay_options(&lower.iter().map(numbered).collect::<Vec<Vec<u8>>>(), overlay, own_user);
-    }
-    if options.len() > MOUNT_DATA_MAX {
-        let text = format!("{} layers are too many for one mount", overlay.lower.len());
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
-    }
-    Ok(OverlayMount {
-        options: c_string(OsStr::from_bytes(&options))?,
-        target: c_string(overlay.target.as_os_str())?,
-        lower,
-    })
-}
+// === impl Namespaces ===
 
-fn open_layer(path: &Path) -> io::Result<(CString, OwnedFd)> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let opened = rustix::fs::open(path, flags, Mode::empty()).map_err(io::Error::from);
-    let opened = opened.and_then(above_stdio);
-    let opened = opened.map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", path.display())))?;
-    Ok((c_string(path.as_os_str())?, opened))
-}
-
-fn overlay_options(lower: &[Vec<u8>], overlay: &Overlay, own_user: bool) -> Vec<u8> {
-    let mut options = [b"lowerdir=".as_slice(), &lower.join(&b':')].concat();
-    options.extend_from_slice(&[b",upperdir=".as_slice(), &escaped(&overlay.upper)].concat());
-    options.extend_from_slice(&[b",workdir=".as_slice(), &escaped(&overlay.work)].concat());
-    if own_user {
-        // Without it overlayfs wants trusted.* attributes, which no user namespace may write.
-        options.extend_from_slice(b",userxattr");
+impl Namespaces {
+    /// Those of a process that is certain to be there: it waits for us.
+    fn of(pid: u32, own_user: bool) -> io::Result<Self> {
+        let open = |kind: &str| File::open(format!("/proc/{pid}/ns/{kind}")).map(OwnedFd::from);
+        let user = own_user.then(|| open("user")).transpose()?;
+        Ok(Self { user, mount: open("mnt")? })
     }
-    options
-}
-
-/// Colons separate layers and commas separate options.
-fn escaped(path: &Path) -> Vec<u8> {
-    let mut text = Vec::new();
-    for byte in path.as_os_str().as_bytes() {
-        if matches!(byte, b':' | b',' | b'\\') {
-            text.push(b'\\');
-        }
-        text.push(*byte);
-    }
-    text
 }
 
 pub(crate) fn c_string(text: &OsStr) -> io::Result<CString> {
@@ -158,25 +154,49 @@ pub(crate) fn c_string(text: &OsStr) -> io::Result<CString> {
 }
 
 /// The pid to keep once the program runs, or the step that failed; children that are of no use are reaped here.
-pub(crate) fn await_exec(forked: u32, report: Option<OwnedFd>) -> Result<u32, SpawnError> {
-    let mut pid = forked;
+/// `sighted` hears of the child that has made its view and waits, `place` says what a numbered place is.
+pub(crate) fn await_exec(
+    forked: u32,
+    report: Option<OwnedFd>,
+    sighted: &mut dyn FnMut(u32) -> io::Result<()>,
+    place: &dyn Fn(i32) -> String,
+) -> Result<u32, SpawnError> {
     let mut messages = report.map(File::from);
-    let mut failure = None;
+    let (mut pid, mut at, mut failure) = (forked, None, None);
     while let Some((code, value)) = messages.as_mut().and_then(next_message) {
-        if code == born::REPORT_PID {
-            reap(pid);
-            pid = value.cast_unsigned();
-        } else {
-            let step = usize::try_from(code - 1).ok().and_then(|it| SpawnStep::ALL.get(it).copied());
-            let source = io::Error::from_raw_os_error(value);
-            failure = Some(SpawnError::new(step.unwrap_or(SpawnStep::Fork), source));
+        match code {
+            born::REPORT_PID => {
+                reap(pid);
+                pid = value.cast_unsigned();
+            }
+            born::REPORT_PLACE => at = Some(place(value)),
+            born::REPORT_SIGHT => {
+                if let Err(error) = sighted(pid) {
+                    failure = Some(SpawnError::new(SpawnStep::Namespace, error));
+                    // It waits for a word that will not come; one that has ended has ended.
+                    drop(super::process::signal(pid, Signal::KILL));
+                }
+            }
+            _ => failure = Some(failed(code, value, at.take())),
         }
     }
-    if let Some(failure) = failure {
-        reap(pid);
-        return Err(failure);
+    match failure {
+        None => Ok(pid),
+        Some(failure) => {
+            reap(pid);
+            Err(failure)
+        }
     }
-    Ok(pid)
+}
+
+fn failed(code: i32, errno: i32, at: Option<String>) -> SpawnError {
+    let step = usize::try_from(code - 1).ok().and_then(|it| SpawnStep::ALL.get(it).copied());
+    let error = io::Error::from_raw_os_error(errno);
+    let source = match at {
+        Some(at) => io::Error::new(error.kind(), format!("{at}: {error}")),
+        None => error,
+    };
+    SpawnError::new(step.unwrap_or(SpawnStep::Fork), source)
 }
 
 fn next_message(report: &mut File) -> Option<(i32, i32)> {
@@ -242,33 +262,6 @@ impl Pipe {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn overlay(lower: Vec<std::path::PathBuf>) -> Overlay {
-        Overlay { lower, upper: "/u".into(), work: "/w\\x".into(), target: "/t".into() }
-    }
-
-    #[test]
-    fn layer_paths_with_colons_and_commas_are_escaped() {
-        let mount = overlay_mount(&overlay(vec!["/a:b".into(), "/c,d".into()]), true).unwrap();
-        let options = mount.options.into_string().unwrap();
-        assert_eq!(options, r"lowerdir=/a\:b:/c\,d,upperdir=/u,workdir=/w\\x,userxattr");
-    }
-
-    #[test]
-    fn more_layers_than_a_page_holds_are_opened() {
-        let dir = tempfile::tempdir().unwrap();
-        let layer = dir.path().join("layer".repeat(40));
-        std::fs::create_dir(&layer).unwrap();
-        let mount = overlay_mount(&overlay(vec![layer.clone(); 127]), false).unwrap();
-        assert_eq!(mount.lower.len(), 127);
-        let options = mount.options.into_string().unwrap();
-        let first = format!("lowerdir=/proc/self/fd/{}:", mount.lower[0].1.as_raw_fd());
-        assert!(options.starts_with(&first), "{options}");
-        let missing = overlay_mount(&overlay(vec![layer.join("not"); 127]), false).unwrap_err();
-        assert!(missing.to_string().contains("layerlayer"), "{missing}");
-        let error = overlay_mount(&overlay(vec![layer; 400]), false).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{error}");
-    }
 
     #[test]
     fn a_null_in_an_argument_is_refused() {

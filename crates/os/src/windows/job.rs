@@ -78,6 +78,9 @@ impl Job {
     }
 
     pub(crate) fn set_limits(&self, limits: &JobLimits) -> io::Result<()> {
+        if limits.cpu_weight.is_some() {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "no processor weights here yet"));
+        }
         let mut wanted = job_info::empty::<JOBOBJECT_EXTENDED_LIMIT_INFORMATION>();
         let mut flags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE;
         if let Some(bytes) = limits.memory_bytes {
@@ -169,6 +172,9 @@ impl Job {
             memory_bytes: living.memory_bytes,
             memory_peak_bytes: (limits.PeakJobMemoryUsed as u64).max(living.memory_bytes),
             processes: job.ActiveProcesses,
+            working_set_bytes: living.memory_bytes,
+            memory_limit_bytes: memory_limit(&limits),
+            ..JobStats::default()
         })
     }
 
@@ -201,6 +207,11 @@ fn create_fresh(name: &str) -> io::Result<OwnedHandle> {
         return Err(io::Error::new(error(ERROR_ALREADY_EXISTS).kind(), text));
     }
     Ok(handle)
+}
+
+fn memory_limit(limits: &JOBOBJECT_EXTENDED_LIMIT_INFORMATION) -> Option<u64> {
+    let set = limits.BasicLimitInformation.LimitFlags & JOB_OBJECT_LIMIT_JOB_MEMORY != 0;
+    set.then_some(limits.JobMemoryLimit as u64)
 }
 
 fn unsupported_cpu_rate(error: io::Error) -> io::Error {

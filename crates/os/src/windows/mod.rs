@@ -20,3 +20,5 @@ pub(crate) mod security;
 pub(crate) mod spawn;
 pub(crate) mod text;
 pub(crate) mod tree;
+pub(crate) mod user;
+pub(crate) mod view;

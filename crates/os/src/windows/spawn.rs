@@ -23,6 +23,7 @@ use super::handle::{check, code, owned};
 use super::process::Process;
 use super::text::{command_line, environment_block, wide};
 use crate::process::{Child, Spawn, SpawnError, SpawnStep};
+use crate::user::Identity;
 
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<STARTUPINFOEXW>() == 112);
@@ -46,10 +47,7 @@ pub(crate) struct Started {
 }
 
 pub(crate) fn spawn(request: &Spawn, job: BorrowedHandle<'_>) -> Result<Child, SpawnError> {
-    if request.overlay.is_some() {
-        let text = "overlays are a Linux thing";
-        return Err(SpawnError::new(SpawnStep::Mount, io::Error::new(io::ErrorKind::Unsupported, text)));
-    }
+    refuse_what_is_not_here(request)?;
     let pipes = Pipes::new(request.stdin).map_err(SpawnError::at(SpawnStep::Pipe))?;
     let launch = launch(request).map_err(SpawnError::at(SpawnStep::Argument))?;
     let mut attributes =
@@ -64,6 +62,28 @@ pub(crate) fn spawn(request: &Spawn, job: BorrowedHandle<'_>) -> Result<Child, S
         stderr: Some(pipes.our_stderr),
         process,
     })
+}
+
+fn refuse_what_is_not_here(request: &Spawn) -> Result<(), SpawnError> {
+    let refused = |step, text: &str| {
+        Err(SpawnError::new(step, io::Error::new(io::ErrorKind::Unsupported, text.to_owned())))
+    };
+    if request.view.overlay.is_some() {
+        return refused(SpawnStep::Mount, "overlays are a Linux thing");
+    }
+    if request.view.scratch_bytes.is_some() {
+        return refused(SpawnStep::Scratch, "no scratch space can be bounded here");
+    }
+    if !request.view.binds.is_empty() {
+        return refused(SpawnStep::Bind, "no binds here yet");
+    }
+    if request.identity != Identity::Own {
+        return refused(SpawnStep::Identity, "no other account than our own here yet");
+    }
+    if request.terminal.is_some() {
+        return refused(SpawnStep::Terminal, "no terminals here yet");
+    }
+    Ok(())
 }
 
 fn launch(request: &Spawn) -> io::Result<Launch> {

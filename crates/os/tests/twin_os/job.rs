@@ -31,7 +31,7 @@ fn three_generations_are_killed_as_one() {
     job.terminate(137).unwrap();
     assert_eq!(exit_of(&child).code, 137);
     assert!(job.wait_empty(PATIENCE).unwrap());
-    assert_eq!(job.processes().unwrap(), []);
+    assert_eq!(job.processes().unwrap(), [0; 0]);
     for pid in pids {
         eventually("the generation is gone", || !is_running(pid));
     }
@@ -148,7 +148,7 @@ fn what_cannot_start_says_at_which_step() {
     wanted.cwd = std::env::temp_dir().join("no-such-directory");
     let error = job.spawn(&wanted).unwrap_err();
     assert!(matches!(error.step, SpawnStep::Chdir | SpawnStep::Exec), "{error}");
-    assert_eq!(job.processes().unwrap(), []);
+    assert_eq!(job.processes().unwrap(), [0; 0]);
 }
 
 #[test]

@@ -35,6 +35,10 @@ impl Keeper {
         self.process.id()
     }
 
+    pub(crate) fn kill(&mut self) {
+        self.process.kill().unwrap();
+    }
+
     pub(crate) fn tell(&mut self, command: &str) {
         writeln!(self.stdin, "{command}").unwrap();
     }
@@ -164,6 +168,28 @@ fn without_root_usage_is_summed_up() {
 
 fn numbers(list: &str) -> Vec<u32> {
     list.trim_matches(['[', ']']).split(", ").map(|it| it.parse().unwrap()).collect()
+}
+
+/// What one that was killed while it tried to make a group leaves.
+#[test]
+fn who_tries_to_make_groups_removes_what_a_killed_one_left() {
+    let root = Path::new("/sys/fs/cgroup/cpu");
+    if !root.join("cgroup.procs").exists() {
+        testbed::skip!("needs the cpu controller of cgroup v1");
+    }
+    let mut ended = Command::new("true").spawn().unwrap();
+    ended.wait().unwrap();
+    let mut alive = Command::new("sleep").arg("600").spawn().unwrap();
+    let [left, used] = [ended.id(), alive.id()].map(|pid| root.join(format!("porthole-probe-{pid}")));
+    [&left, &used].iter().for_each(|dir| std::fs::create_dir_all(dir.join("try")).unwrap());
+    let tried = as_root().arg("host").output().unwrap();
+    let (swept, kept) = (!left.exists(), used.exists());
+    alive.kill().unwrap();
+    alive.wait().unwrap();
+    for dir in [left, used].iter().flat_map(|dir| [dir.join("try"), dir.clone()]) {
+        std::fs::remove_dir(dir).ok();
+    }
+    assert!(tried.status.success() && swept && kept, "swept {swept}, kept {kept}");
 }
 
 #[test]

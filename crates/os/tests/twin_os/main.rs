@@ -9,6 +9,8 @@ mod lock;
 mod support;
 
 #[cfg(target_os = "linux")]
+mod account;
+#[cfg(target_os = "linux")]
 mod clean;
 #[cfg(target_os = "linux")]
 mod host;
@@ -20,3 +22,5 @@ mod limits;
 mod overlay;
 #[cfg(target_os = "linux")]
 mod sockets;
+#[cfg(target_os = "linux")]
+mod view;

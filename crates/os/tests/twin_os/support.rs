@@ -36,7 +36,7 @@ pub(crate) fn request(args: &[&str]) -> Spawn {
         [program.display().to_string()].into_iter().chain(args.iter().map(|arg| (*arg).to_owned())).collect();
     let command_line = argv.iter().map(|arg| format!("\"{arg}\"")).collect::<Vec<_>>().join(" ");
     let env = std::env::vars().filter(|(name, _)| !name.starts_with('=')).collect();
-    Spawn { program, argv, command_line, env, cwd: std::env::temp_dir(), overlay: None, stdin: false }
+    Spawn { program, argv, command_line, env, cwd: std::env::temp_dir(), ..Spawn::default() }
 }
 
 pub(crate) fn lines(output: &mut Option<File>) -> Lines<BufReader<File>> {
@@ -45,8 +45,11 @@ pub(crate) fn lines(output: &mut Option<File>) -> Lines<BufReader<File>> {
 
 /// Runs a verb of the fixture to its end in a job of its own: output, errors, exit.
 pub(crate) fn run(args: &[&str]) -> (String, String, Exit) {
-    let job = Job::create(&unique()).unwrap();
-    let mut child = job.spawn(&request(args)).unwrap();
+    run_in(&Job::create(&unique()).unwrap(), &request(args))
+}
+
+pub(crate) fn run_in(job: &Job, request: &Spawn) -> (String, String, Exit) {
+    let mut child = job.spawn(request).unwrap();
     let errors = child.stderr.take().unwrap();
     let errors = std::thread::spawn(move || std::io::read_to_string(errors).unwrap());
     let output = std::io::read_to_string(child.stdout.take().unwrap()).unwrap();

@@ -122,7 +122,10 @@ fn limits_are_read_and_bounded() {
         admitted(move |p| p["spec"]["containers"][0]["resources"] = json!({"limits": limits}))
     };
     let limits = with(json!({"cpu": "1500m", "memory": "64Mi"})).unwrap().containers[1].limits.clone();
-    assert_eq!(limits, JobLimits { memory_bytes: Some(64 << 20), cpu_millis: Some(1500), processes: None });
+    assert_eq!(
+        limits,
+        JobLimits { memory_bytes: Some(64 << 20), cpu_millis: Some(1500), ..JobLimits::default() }
+    );
     for bad in [json!({"cpu": "-1"}), json!({"memory": "-1"}), json!({"cpu": "99999999999"})] {
         let found = with(bad).unwrap_err();
         assert!(matches!(found[..], [Refused::Range { .. }]), "{found:?}");

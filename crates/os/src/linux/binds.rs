@@ -1,0 +1,150 @@
+//! Binds as the child makes them: sources are taken as detached trees, then put in place one after the other.
+//!
+//! A detached tree can be made read-only before anybody sees it, with all that is mounted in it, and needs no path to be
+//! put in place. The rules of [`super::born`] hold here too.
+
+use std::cell::Cell;
+use std::ffi::{CStr, CString, c_int, c_long};
+use std::os::fd::RawFd;
+
+use super::born::{Step, check, errno};
+use super::mounts::flags;
+use crate::process::SpawnStep;
+
+#[derive(Debug)]
+pub(crate) struct BindMount {
+    pub(crate) source: CString,
+    pub(crate) target: Target,
+    pub(crate) readonly: bool,
+    /// Where the child keeps the tree between the two steps.
+    pub(crate) tree: Cell<RawFd>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Target {
+    /// It is on the host, and no business of ours to make.
+    Existing(CString),
+    /// It is in something that was mounted before, and made as needed.
+    Below { base: CString, steps: Vec<Below>, file: bool },
+}
+
+/// One name on the way down from the base.
+#[derive(Debug)]
+pub(crate) struct Below {
+    /// From the base to here.
+    pub(crate) path: CString,
+    pub(crate) name: CString,
+}
+
+const DIRECTORY_MODE: libc::mode_t = 0o755;
+const FILE_MODE: libc::mode_t = 0o644;
+
+// === impl BindMount ===
+
+impl BindMount {
+    /// A copy of everything that is mounted at the source and below.
+    pub(crate) fn take(&self) -> Step {
+        let flags = flags(libc::OPEN_TREE_CLONE, libc::O_CLOEXEC | libc::AT_RECURSIVE);
+        // SAFETY: a null-ended string that outlives the call, and plain numbers.
+        let tree =
+            call(unsafe { libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, self.source.as_ptr(), flags) })?;
+        self.tree.set(tree);
+        if self.readonly { make_readonly(tree) } else { Ok(()) }
+    }
+
+    pub(crate) fn place(&self) -> Step {
+        let flags = libc::MOVE_MOUNT_F_EMPTY_PATH | libc::MOVE_MOUNT_T_EMPTY_PATH;
+        let (tree, empty) = (self.tree.get(), c"".as_ptr());
+        let target = self.target.open()?;
+        // SAFETY: both descriptors are open; a static string.
+        call(unsafe { libc::syscall(libc::SYS_move_mount, tree, empty, target, empty, flags) })?;
+        close(target);
+        close(tree);
+        Ok(())
+    }
+}
+
+fn make_readonly(tree: RawFd) -> Step {
+    // SAFETY: plain numbers, for which zero means "leave it".
+    let mut wanted: libc::mount_attr = unsafe { std::mem::zeroed() };
+    wanted.attr_set = libc::MOUNT_ATTR_RDONLY;
+    let (empty, flags) = (c"".as_ptr(), libc::AT_EMPTY_PATH | libc::AT_RECURSIVE);
+    let size = size_of::<libc::mount_attr>();
+    // SAFETY: the structure is as large as we say and outlives the call.
+    call(unsafe { libc::syscall(libc::SYS_mount_setattr, tree, empty, flags, &raw const wanted, size) })
+        .map(drop)
+}
+
+// === impl Target ===
+
+impl Target {
+    fn open(&self) -> Step<RawFd> {
+        match self {
+            Self::Existing(path) => open(path, libc::O_PATH | libc::O_CLOEXEC),
+            Self::Below { base, steps, file } => {
+                let base = open(base, libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC)?;
+                let opened = descend(base, steps, *file)?;
+                close(base);
+                Ok(opened)
+            }
+        }
+    }
+}
+
+fn descend(base: RawFd, steps: &[Below], file: bool) -> Step<RawFd> {
+    let mut at = base;
+    for (step, below_it) in steps.iter().zip((0..steps.len()).rev()) {
+        let next = match beneath(base, &step.path) {
+            Err(_) if errno() == libc::ENOENT => {
+                make(at, &step.name, file && below_it == 0)?;
+                beneath(base, &step.path)?
+            }
+            other => other?,
+        };
+        if at != base {
+            close(at);
+        }
+        at = next;
+    }
+    Ok(at)
+}
+
+/// A link that leads out of the base is refused: what is to be made would be made on the host.
+fn beneath(base: RawFd, path: &CStr) -> Step<RawFd> {
+    // SAFETY: plain numbers, for which zero means "nothing special".
+    let mut how: libc::open_how = unsafe { std::mem::zeroed() };
+    how.flags = u64::from((libc::O_PATH | libc::O_CLOEXEC).cast_unsigned());
+    how.resolve = libc::RESOLVE_BENEATH;
+    let size = size_of::<libc::open_how>();
+    // SAFETY: the structure is as large as we say; it and the null-ended string outlive the call.
+    call(unsafe { libc::syscall(libc::SYS_openat2, base, path.as_ptr(), &raw const how, size) })
+}
+
+fn make(at: RawFd, name: &CStr, file: bool) -> Step {
+    let name = name.as_ptr();
+    // SAFETY: the descriptor is open, the string ends with a null and outlives the calls.
+    unsafe {
+        if file {
+            let flags = libc::O_CREAT | libc::O_EXCL | libc::O_WRONLY | libc::O_CLOEXEC;
+            close(check(libc::openat(at, name, flags, FILE_MODE), SpawnStep::Bind)?);
+            return Ok(());
+        }
+        check(libc::mkdirat(at, name, DIRECTORY_MODE), SpawnStep::Bind)?;
+        // The umask is whoever started us, and the way to a mount must be open to the account that is to use it.
+        check(libc::fchmodat(at, name, DIRECTORY_MODE, 0), SpawnStep::Bind).map(drop)
+    }
+}
+
+fn open(path: &CStr, flags: c_int) -> Step<RawFd> {
+    // SAFETY: a null-ended string that outlives the call.
+    check(unsafe { libc::open(path.as_ptr(), flags) }, SpawnStep::Bind)
+}
+
+fn close(fd: RawFd) {
+    // SAFETY: a descriptor of this child that nobody uses any more.
+    unsafe { libc::close(fd) };
+}
+
+fn call(result: c_long) -> Step<c_int> {
+    check(c_int::try_from(result).unwrap_or(-1), SpawnStep::Bind)
+}
