@@ -24,6 +24,10 @@ fn main() {
     let mut cargo = Command::new(variable("CARGO"));
     cargo.current_dir(&root).args(["build", "--locked", "--package", "holder", "--bin", "porthole-hold"]);
     cargo.args(["--profile", "hold", "--target", &target, "--target-dir"]).arg(&target_dir);
+    if variable("PROFILE") == "debug" {
+        // The holder's fail points are for tests, and tests have a debug build.
+        cargo.env("CARGO_PROFILE_HOLD_DEBUG_ASSERTIONS", "true");
+    }
     // The linter wraps the compiler of the outer build; the holder is compiled, not linted.
     cargo.env_remove("RUSTC_WORKSPACE_WRAPPER");
     let status = cargo.status().expect("cargo runs cargo");

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use holder::log::Entry;
 use holder::protocol::{self, Answer, Request};
+use holder::stream;
 use images::archive::Archive;
 use images::blobs::{Blobs, configuration};
 use images::build::dockerfile::{Dockerfile, expand};
@@ -37,6 +38,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "cri_log", run: cri_log },
     Target { name: "dockerfile", run: dockerfile },
     Target { name: "holder_frame", run: holder_frame },
+    Target { name: "holder_stream", run: holder_stream },
     Target { name: "image_package", run: image_package },
     Target { name: "image_reference", run: image_reference },
     Target { name: "oci_archive", run: oci_archive },
@@ -101,6 +103,24 @@ fn holder_frame(bytes: &[u8]) {
     if let Ok(answer) = protocol::decode::<Answer>(bytes) {
         protocol::encode(&answer).expect("what was read can be written");
     }
+}
+
+/// What follows an exec or attach: read to the first error, and written again the same but for the control's JSON.
+fn holder_stream(bytes: &[u8]) {
+    let (mut rest, mut chunk, mut again) = (bytes, Vec::new(), Vec::new());
+    let mut length = 0;
+    while let Ok(channel) = stream::read(&mut rest, &mut chunk) {
+        assert!(chunk.len() <= stream::LONGEST_CHUNK, "a chunk of {} bytes", chunk.len());
+        length += stream::HEAD + chunk.len();
+        stream::write(&mut again, channel, &chunk).expect("memory takes everything");
+        if channel == stream::Channel::Control
+            && let Ok(control) = serde_json::from_slice::<stream::Control>(&chunk)
+        {
+            let json = serde_json::to_vec(&control).expect("what was read can be written");
+            assert_eq!(serde_json::from_slice::<stream::Control>(&json).expect("what we write we read"), control);
+        }
+    }
+    assert_eq!(again, bytes[..length], "what was read is what is written");
 }
 
 fn image_reference(bytes: &[u8]) {

@@ -3,29 +3,34 @@
 //! States refuse: running → stopping → ended, and nothing goes back. When init ends the rest of the job is
 //! killed and the end is published once the job is empty (HP-07).
 
-use std::io::{self, Read};
+use std::io;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Weak};
-use std::thread;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use os::job::{Job, JobStats};
-use os::process::{Child, Exit, Spawn, Waiter};
-use os::view::View;
+use os::channel::Connection;
+use os::job::{Job, JobLimits, JobStats};
+use os::process::{Child, Exit};
 
-use crate::clock;
+use crate::attach::Attached;
+use crate::audience::Audience;
 use crate::exit::{ExitReason, ExitRecord, KILLED_CODE};
-use crate::log::{Log, Stream};
-use crate::protocol::{Answer, Held, Launch, Refusal};
+use crate::input::Input;
+use crate::log::Log;
+use crate::protocol::{Answer, Exec, Held, Launch, Refusal};
+use crate::server::Reply;
+use crate::{clock, fail};
+pub use watch::End;
+pub(crate) use watch::small_thread;
+
+mod watch;
 
 /// How long a killed job may take to become empty, and its streams to end, before the exit is published
 /// with a warning instead of waiting on.
 const DRAIN_LIMIT: Duration = Duration::from_secs(2);
 /// How long after a kill that failed the next one is tried.
-const KILL_AGAIN: Duration = Duration::from_secs(1);
-/// The threads here copy bytes and wait; the default of 2 MiB would be address space for nothing.
-pub(crate) const SMALL_STACK: usize = 96 * 1024;
+pub(crate) const KILL_AGAIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub struct Container {
@@ -33,17 +38,23 @@ pub struct Container {
     exit_file: PathBuf,
     /// Until the end is recorded.
     job: Option<Arc<Job>>,
-    child: Child,
+    /// Whether init has ended; locked while a process is started or the rest is killed, so that none slips in between.
+    over: Arc<Mutex<bool>>,
+    child: Arc<Child>,
+    input: Option<Arc<Input>>,
+    audience: Arc<Audience>,
+    log: Arc<Log>,
     started: String,
     phase: Phase,
     waiting: Vec<Waiting>,
 }
 
-/// Somebody who wants to hear of the end, and a sign that they still listen.
+/// Somebody who asked, and a sign that they still listen.
 #[derive(Debug)]
-pub struct Waiting {
-    pub reply: Sender<Answer>,
-    pub listening: Weak<()>,
+pub(crate) struct Waiting {
+    pub(crate) reply: Sender<Reply>,
+    pub(crate) listening: Weak<()>,
+    pub(crate) client: Weak<Connection>,
 }
 
 #[derive(Debug)]
@@ -51,14 +62,6 @@ enum Phase {
     Running,
     Stopping { kill_at: Instant, grace: Duration, killed: bool },
     Ended(ExitRecord),
-}
-
-/// What the waiting thread saw; the owner makes the record of it.
-#[derive(Debug)]
-pub struct End {
-    pub exit: io::Result<Exit>,
-    /// The job did not empty, or a stream did not end, within the limit.
-    pub unfinished: Option<&'static str>,
 }
 
 /// Why a container did not start; nothing of it is left behind.
@@ -84,6 +87,19 @@ pub struct StateError {
     state: &'static str,
 }
 
+/// Why something was not done to a container.
+#[derive(Debug, thiserror::Error)]
+pub enum UseError {
+    #[error(transparent)]
+    State(#[from] StateError),
+    #[error("{program}: {source}")]
+    Spawn { program: String, source: os::process::SpawnError },
+    #[error("set the limits of {id}: {source}")]
+    Limits { id: String, source: io::Error },
+    #[error("reopen the log of {id}: {source}")]
+    Log { id: String, source: io::Error },
+}
+
 // === impl Container ===
 
 impl Container {
@@ -91,26 +107,33 @@ impl Container {
     ///
     /// Must be called from a thread that lives as long as the container: its end takes init along.
     pub fn start(launch: Launch, ended: impl FnOnce(End) + Send + 'static) -> Result<Container, StartError> {
-        let log = Log::open(&launch.log)
+        fail::point("hold-log-open");
+        let log = Log::open(&launch.log, launch.rotate)
             .map_err(|source| StartError::Log { path: launch.log.display().to_string(), source })?;
-        let job = Job::create(&launch.job)
-            .map_err(|source| StartError::Job { id: launch.job.id.clone(), source })?;
-        let mut child = spawn_in(&job, &launch)?;
-        let started = clock::now();
-        let job = Arc::new(job);
-        if let Err(e) = watch(&mut child, log, job.clone(), ended) {
+        fail::point("hold-log-opened");
+        let (job, mut child) = spawn_init(&launch)?;
+        let (job, log, over) = (Arc::new(job), Arc::new(log), Arc::new(Mutex::new(false)));
+        let (started, audience) = (clock::now(), Arc::new(Audience::default()));
+        let watched = watch::Watched { job: job.clone(), log: log.clone(), audience: audience.clone() };
+        if let Err(e) = watched.begin(&mut child, over.clone(), ended) {
             // Best effort: the start already failed and says so; an empty job is removed on drop.
             drop(job.terminate(KILLED_CODE));
             drop(job.wait_empty(DRAIN_LIMIT));
             return Err(StartError::Thread(e));
         }
+        let input = child.stdin.take();
+        let input = input.map(|file| Input::new(file, launch.terminal.is_some(), launch.stdin_once));
         os::process::rest();
         // The rest of the launch is dropped here: environments hold secrets and cost memory.
         Ok(Container {
             id: launch.id,
             exit_file: launch.exit,
             job: Some(job),
-            child,
+            over,
+            child: Arc::new(child),
+            input: input.map(Arc::new),
+            audience,
+            log,
             started,
             phase: Phase::Running,
             waiting: Vec::new(),
@@ -129,9 +152,7 @@ impl Container {
     pub fn stop(&mut self, grace: Duration, now: Instant) -> Result<(), StateError> {
         let deadline = now + grace;
         match &mut self.phase {
-            Phase::Ended(_) => {
-                return Err(StateError { id: self.id.clone(), state: "has ended already" });
-            }
+            Phase::Ended(_) => return Err(self.refused("has ended already")),
             Phase::Stopping { kill_at, grace: known, .. } if deadline < *kill_at => {
                 (*kill_at, *known) = (deadline, grace);
             }
@@ -175,11 +196,48 @@ impl Container {
         self.job.as_ref().ok_or_else(|| io::Error::other("it has ended"))?.stats()
     }
 
+    /// Starts one more process in the job. Like [`Container::start`], from a thread that lives as long.
+    pub(crate) fn exec(&self, exec: &Exec) -> Result<(Child, Weak<Job>), UseError> {
+        let over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
+        let job = self.job.as_ref().filter(|_| !*over).ok_or_else(|| self.refused("is not running"))?;
+        fail::point("hold-exec-spawn");
+        let child = job.spawn(&exec.spawn());
+        let child = child
+            .map_err(|source| UseError::Spawn { program: exec.program.display().to_string(), source })?;
+        fail::point("hold-exec-spawned");
+        Ok((child, Arc::downgrade(job)))
+    }
+
+    pub(crate) fn attach(&self, stdin: bool) -> Result<Attached, StateError> {
+        if stdin && self.input.is_none() {
+            return Err(self.refused("was started without a stdin"));
+        }
+        let queue = self.audience.join().ok_or_else(|| self.refused("is not running"))?;
+        Ok(Attached {
+            child: self.child.clone(),
+            input: self.input.clone().filter(|_| stdin),
+            audience: self.audience.clone(),
+            queue,
+        })
+    }
+
+    pub fn update(&self, limits: &JobLimits) -> Result<(), UseError> {
+        let job = self.job.as_ref().ok_or_else(|| self.refused("is not running"))?;
+        job.set_limits(limits).map_err(|source| UseError::Limits { id: self.id.clone(), source })
+    }
+
+    pub fn reopen_log(&self) -> Result<(), UseError> {
+        if !self.is_running() {
+            return Err(self.refused("is not running").into());
+        }
+        self.log.reopen().map_err(|source| UseError::Log { id: self.id.clone(), source })
+    }
+
     /// Answers when the container has ended.
-    pub fn wait(&mut self, waiting: Waiting) {
+    pub(crate) fn wait(&mut self, waiting: Waiting) {
         match &self.phase {
             // A client that went away meanwhile is no error.
-            Phase::Ended(record) => drop(waiting.reply.send(Answer::Ended(record.clone()))),
+            Phase::Ended(record) => drop(waiting.reply.send(Answer::Ended(record.clone()).into())),
             _ => {
                 // Clients ask again and again over a long life: those who went must not pile up.
                 self.waiting.retain(|known| known.listening.strong_count() > 0);
@@ -191,12 +249,18 @@ impl Container {
     /// Records the end, durably, then tells everyone who waits.
     pub fn end(&mut self, end: End) -> io::Result<()> {
         let record = self.record(end);
+        fail::point("hold-exit-write");
         let written = record.write(&self.exit_file);
+        fail::point("hold-exit-written");
         self.phase = Phase::Ended(record.clone());
         for waiting in self.waiting.drain(..) {
-            drop(waiting.reply.send(Answer::Ended(record.clone())));
+            drop(waiting.reply.send(Answer::Ended(record.clone()).into()));
         }
+        self.audience.close();
+        self.input = None;
+        fail::point("hold-job-close");
         let closed = self.job.take().and_then(Arc::into_inner).map_or(Ok(()), Job::close);
+        fail::point("hold-job-closed");
         written.and(closed)
     }
 
@@ -229,87 +293,55 @@ impl Container {
             id: self.id.clone(),
             code: exit.code,
             signal: exit.signal,
-            reason: ExitReason::of_code(exit.code),
+            reason: ExitReason::of_end(exit.code, self.memory_limit_hits()),
             started: self.started.clone(),
             finished: clock::now(),
             message: (!notes.is_empty()).then(|| notes.join("; ")),
         }
     }
+
+    /// A host that does not count them has none.
+    fn memory_limit_hits(&self) -> u64 {
+        self.job.as_ref().and_then(|job| job.memory_limit_hits().ok()).unwrap_or_default()
+    }
+
+    fn refused(&self, state: &'static str) -> StateError {
+        StateError { id: self.id.clone(), state }
+    }
 }
 
-fn spawn_in(job: &Job, launch: &Launch) -> Result<Child, StartError> {
+/// A job with limits and init in it; or nothing.
+fn spawn_init(launch: &Launch) -> Result<(Job, Child), StartError> {
+    fail::point("hold-job-create");
+    let job =
+        Job::create(&launch.job).map_err(|source| StartError::Job { id: launch.job.id.clone(), source })?;
+    fail::point("hold-job-created");
     job.set_limits(&launch.limits).map_err(StartError::Limits)?;
-    job.spawn(&Spawn {
-        program: launch.program.clone(),
-        argv: launch.argv.clone(),
-        command_line: launch.command_line.clone(),
-        env: launch.env.clone(),
-        cwd: launch.cwd.clone(),
-        view: View { overlay: launch.overlay.clone(), ..View::default() },
-        ..Spawn::default()
-    })
-    .map_err(|source| StartError::Spawn { program: launch.program.display().to_string(), source })
+    fail::point("hold-spawn");
+    let child = job.spawn(&launch.spawn());
+    let child = child
+        .map_err(|source| StartError::Spawn { program: launch.program.display().to_string(), source })?;
+    fail::point("hold-spawned");
+    Ok((job, child))
 }
 
-/// Starts the threads that copy the streams and wait for the end.
-fn watch(
-    child: &mut Child,
-    log: Log,
-    job: Arc<Job>,
-    ended: impl FnOnce(End) + Send + 'static,
-) -> io::Result<()> {
-    let log = Arc::new(log);
-    let (done, copied) = channel();
-    copy_stream(child.stdout.take(), Stream::Stdout, log.clone(), done.clone())?;
-    copy_stream(child.stderr.take(), Stream::Stderr, log, done)?;
-    let waiter = child.waiter()?;
-    small_thread("wait", move || {
-        let end = see_to_the_end(waiter, &job, &copied);
-        // The owner closes the job when it hears of the end: it must be the last one to hold it.
-        drop(job);
-        ended(end);
-    })
-}
-
-fn copy_stream(
-    stream: Option<impl Read + Send + 'static>,
-    which: Stream,
-    log: Arc<Log>,
-    done: Sender<()>,
-) -> io::Result<()> {
-    let Some(mut stream) = stream else { return Ok(()) };
-    small_thread(which.name(), move || {
-        if let Err(e) = log.copy(which, &mut stream) {
-            crate::note(format_args!("log {}: {e}", which.name()));
-        }
-        drop(done);
-    })
-}
-
-fn see_to_the_end(waiter: Waiter, job: &Job, copied: &Receiver<()>) -> End {
-    let exit = waiter.wait();
-    let emptied = job.terminate(KILLED_CODE).and_then(|()| job.wait_empty(DRAIN_LIMIT));
-    // Both copiers drop their sender at the end of their stream: a disconnect is what we wait for.
-    let drained = copied.recv_timeout(DRAIN_LIMIT) == Err(std::sync::mpsc::RecvTimeoutError::Disconnected);
-    let unfinished = match (emptied, drained) {
-        (Ok(true), true) => None,
-        (Ok(true), false) => Some("a stream was still open when the job was empty"),
-        _ => Some("the job was not empty in time"),
-    };
-    End { exit, unfinished }
-}
-
-pub(crate) fn small_thread(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    thread::Builder::new().name(name.to_owned()).stack_size(SMALL_STACK).spawn(body).map(drop)
-}
-
-// === impl StartError, StateError ===
+// === impl StartError, UseError ===
 
 impl StartError {
     pub fn refusal(&self) -> Refusal {
         match self {
             StartError::Spawn { .. } => Refusal::Start,
             _ => Refusal::System,
+        }
+    }
+}
+
+impl UseError {
+    pub fn refusal(&self) -> Refusal {
+        match self {
+            UseError::State(_) => Refusal::State,
+            UseError::Spawn { .. } => Refusal::Start,
+            UseError::Limits { .. } | UseError::Log { .. } => Refusal::System,
         }
     }
 }

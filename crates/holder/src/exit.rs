@@ -31,8 +31,14 @@ pub enum ExitReason {
     Error,
     /// The program could not be started: code 128, as kubelets expect it.
     StartError,
+    /// The memory limit struck, and the container did not end well after that.
+    #[serde(rename = "OOMKilled")]
+    OomKilled,
     /// The holder ended first and its container with it. Written by the agent that finds out.
     HolderDied,
+    /// A word of a later version, whose files an agent that was put back may find.
+    #[serde(other)]
+    Other,
 }
 
 /// The exit code of a container that was never started.
@@ -63,11 +69,32 @@ impl ExitReason {
     pub fn of_code(code: u32) -> ExitReason {
         if code == 0 { ExitReason::Completed } else { ExitReason::Error }
     }
+
+    /// Of an end before which the memory limit struck so often.
+    pub fn of_end(code: u32, memory_limit_hits: u64) -> ExitReason {
+        match ExitReason::of_code(code) {
+            ExitReason::Error if memory_limit_hits > 0 => ExitReason::OomKilled,
+            reason => reason,
+        }
+    }
+
+    /// For an agent that cannot know the words that came later.
+    pub(crate) fn as_in_version_1(self) -> ExitReason {
+        match self {
+            ExitReason::OomKilled | ExitReason::Other => ExitReason::Error,
+            known => known,
+        }
+    }
 }
 
 impl std::fmt::Display for ExitReason {
+    /// As kubelets spell it.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        std::fmt::Debug::fmt(self, f)
+        match self {
+            ExitReason::OomKilled => f.write_str("OOMKilled"),
+            ExitReason::Other => f.write_str("Error"),
+            other => std::fmt::Debug::fmt(other, f),
+        }
     }
 }
 
@@ -111,5 +138,22 @@ mod tests {
         assert_eq!(ExitReason::of_code(0), ExitReason::Completed);
         assert_eq!(ExitReason::of_code(1), ExitReason::Error);
         assert_eq!(ExitReason::HolderDied.to_string(), "HolderDied");
+    }
+
+    #[test]
+    fn a_memory_limit_that_struck_is_the_reason_unless_all_went_well() {
+        assert_eq!(ExitReason::of_end(137, 1), ExitReason::OomKilled);
+        assert_eq!(ExitReason::of_end(1, 3), ExitReason::OomKilled);
+        assert_eq!(ExitReason::of_end(0, 1), ExitReason::Completed);
+        assert_eq!(ExitReason::of_end(137, 0), ExitReason::Error);
+        assert_eq!(ExitReason::OomKilled.to_string(), "OOMKilled");
+        assert_eq!(serde_json::to_string(&ExitReason::OomKilled).unwrap(), "\"OOMKilled\"");
+    }
+
+    #[test]
+    fn a_reason_of_a_later_version_does_not_make_the_record_unreadable() {
+        let later = serde_json::to_string(&record()).unwrap().replace("\"Error\"", "\"Bored\"");
+        let read: ExitRecord = serde_json::from_str(&later).unwrap();
+        assert_eq!((read.reason, read.reason.to_string().as_str()), (ExitReason::Other, "Error"));
     }
 }

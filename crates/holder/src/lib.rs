@@ -12,19 +12,30 @@
 //! | [`client`] | the agent's end of the wire |
 //! | [`server`] | the holder's end: one thread that owns every container |
 //! | [`container`] | one container's life: start, stop, exit |
+//! | [`stream`] | the chunks of an exec or attach, after the answer |
+//! | `exec`, `attach` | one client at the streams of a process, with `input`, `outlet` and `audience` |
 //! | [`log`] | the CRI log format, written and read |
 //! | [`exit`] | the record of an end, on disk |
 //! | [`clock`] | time stamps without a calendar library |
+//! | [`fail`] | places to die at, for tests |
 //!
 //! No async runtime: a handful of threads with small stacks costs less memory here than a reactor.
 
+mod attach;
+mod audience;
 pub mod client;
 pub mod clock;
 pub mod container;
+mod converse;
+mod exec;
 pub mod exit;
+pub mod fail;
+mod input;
 pub mod log;
+mod outlet;
 pub mod protocol;
 pub mod server;
+pub mod stream;
 
 /// A line for the holder's own log. Its disk may be full and its reader gone: neither may end the containers, as
 /// the print macros would.

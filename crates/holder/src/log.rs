@@ -1,14 +1,22 @@
 //! Container logs in the format every CRI client reads: `TIME STREAM F|P TEXT`.
 //!
 //! `F` ends a line, `P` is a part of one that was longer than [`LONGEST_PART`] or that a flush cut. Text is
-//! kept byte for byte, so a Windows program's carriage returns stay where they were.
+//! kept byte for byte, so the carriage returns of a Windows program or of a terminal stay where they were.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::Path;
-use std::sync::Mutex;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::clock;
+use crate::protocol::Rotate;
+pub use entry::{Entry, EntryError};
+use lines::LineBuffer;
+pub use rotate::files;
+
+mod entry;
+mod lines;
+mod rotate;
 
 /// The part size that container runtimes agree on.
 pub const LONGEST_PART: usize = 16 * 1024;
@@ -22,29 +30,18 @@ pub enum Stream {
 /// One container's log, written by the readers of both its streams.
 #[derive(Debug)]
 pub struct Log {
-    file: Mutex<File>,
+    path: PathBuf,
+    rotate: Option<Rotate>,
+    written: Mutex<Written>,
 }
 
-/// One line of a log file, taken apart.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry<'a> {
-    pub time: &'a str,
-    pub stream: Stream,
-    /// The text goes on in the next entry of the same stream.
-    pub partial: bool,
-    pub text: &'a [u8],
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum EntryError {
-    #[error("a log line needs a time, a stream, a tag and a text")]
-    Short,
-    #[error("the time of a log line is not text")]
-    Time,
-    #[error("the stream of a log line is neither stdout nor stderr")]
-    Stream,
-    #[error("the tag of a log line is neither F nor P")]
-    Tag,
+/// The file that is written now.
+#[derive(Debug)]
+struct Written {
+    file: File,
+    size: u64,
+    /// Beyond this size it gets another name.
+    full: u64,
 }
 
 // === impl Stream ===
@@ -62,14 +59,27 @@ impl Stream {
 
 impl Log {
     /// Opens the log for appending. Others may read, rename and delete it meanwhile, on Windows too.
-    pub fn open(path: &Path) -> io::Result<Log> {
-        let file = File::options().append(true).create(true).open(path)?;
-        Ok(Log { file: Mutex::new(file) })
+    pub fn open(path: &Path, rotate: Option<Rotate>) -> io::Result<Log> {
+        let written = Written::open(path, rotate)?;
+        Ok(Log { path: path.to_owned(), rotate, written: Mutex::new(written) })
     }
 
-    /// Copies a stream to the log until its end. A log that cannot be written must not stop the container:
-    /// the stream is drained to its end and the first error returned.
-    pub fn copy(&self, stream: Stream, from: &mut impl Read) -> io::Result<()> {
+    /// Goes on in a file of the old name, which is a new one if somebody renamed the old.
+    pub fn reopen(&self) -> io::Result<()> {
+        // Opened with the lock held: who sees the new file knows that the old one gets nothing any more.
+        let mut written = self.written();
+        *written = Written::open(&self.path, self.rotate)?;
+        Ok(())
+    }
+
+    /// Copies a stream to the log and to `besides` until its end. A log that cannot be written must not stop the
+    /// container: the stream is drained to its end and the first error returned.
+    pub fn copy(
+        &self,
+        stream: Stream,
+        from: &mut impl Read,
+        mut besides: impl FnMut(&[u8]),
+    ) -> io::Result<()> {
         let mut lines = LineBuffer::default();
         let mut chunk = [0; 4096];
         let mut failed = None;
@@ -78,7 +88,7 @@ impl Log {
                 Ok(0) => break,
                 Ok(read) => read,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-                Err(e) if e.kind() == io::ErrorKind::BrokenPipe => break,
+                Err(e) if e.kind() == io::ErrorKind::BrokenPipe || os::terminal::is_hangup(&e) => break,
                 Err(e) => {
                     failed.get_or_insert(e);
                     break;
@@ -87,6 +97,7 @@ impl Log {
             lines.push(&chunk[..read], |text, partial| {
                 keep_first(&mut failed, self.append(stream, partial, text))
             });
+            besides(&chunk[..read]);
         }
         lines.finish(|text, partial| keep_first(&mut failed, self.append(stream, partial, text)));
         failed.map_or(Ok(()), Err)
@@ -99,7 +110,31 @@ impl Log {
         write!(line, "{} {} {tag} ", clock::now(), stream.name())?;
         line.extend_from_slice(text);
         line.push(b'\n');
-        self.file.lock().map_err(|_| io::Error::other("a log writer panicked"))?.write_all(&line)
+        let mut written = self.written();
+        if written.is_full_for(line.len()) {
+            self.turn(&mut written);
+        }
+        written.file.write_all(&line)?;
+        written.size += line.len() as u64;
+        Ok(())
+    }
+
+    /// Gives the full file another name and goes on in a new one. If that cannot be done the log goes on as it is, and
+    /// it is tried again when as much has come once more.
+    fn turn(&self, written: &mut Written) {
+        let Some(rotate) = self.rotate else { return };
+        let turned = rotate::set_aside(&self.path, rotate.files)
+            .and_then(|()| Written::open(&self.path, self.rotate))
+            .map(|new| *written = new);
+        if let Err(e) = turned {
+            written.full = written.size.saturating_add(rotate.max_bytes);
+            crate::note(format_args!("rotate {}: {e}", self.path.display()));
+        }
+    }
+
+    fn written(&self) -> MutexGuard<'_, Written> {
+        // Whoever panicked left at worst a line without its end, which readers pass over.
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -109,68 +144,18 @@ fn keep_first(first: &mut Option<io::Error>, result: io::Result<()>) {
     }
 }
 
-/// Cuts a stream into log entries: whole lines, or parts of [`LONGEST_PART`] bytes.
-#[derive(Debug, Default)]
-struct LineBuffer {
-    pending: Vec<u8>,
-}
+// === impl Written ===
 
-impl LineBuffer {
-    fn push(&mut self, mut bytes: &[u8], mut emit: impl FnMut(&[u8], bool)) {
-        while !bytes.is_empty() {
-            let room = LONGEST_PART - self.pending.len();
-            let window = &bytes[..bytes.len().min(room)];
-            if let Some(end) = window.iter().position(|b| *b == b'\n') {
-                self.pending.extend_from_slice(&window[..end]);
-                bytes = &bytes[end + 1..];
-                self.emit(&mut emit, false);
-            } else {
-                self.pending.extend_from_slice(window);
-                bytes = &bytes[window.len()..];
-                if self.pending.len() == LONGEST_PART {
-                    self.emit(&mut emit, true);
-                }
-            }
-        }
+impl Written {
+    fn open(path: &Path, rotate: Option<Rotate>) -> io::Result<Written> {
+        let file = File::options().append(true).create(true).open(path)?;
+        let size = file.metadata()?.len();
+        Ok(Written { file, size, full: rotate.map_or(u64::MAX, |rotate| rotate.max_bytes) })
     }
 
-    /// What stands without a line end when the stream ends is a part, as readers expect.
-    fn finish(&mut self, mut emit: impl FnMut(&[u8], bool)) {
-        if !self.pending.is_empty() {
-            self.emit(&mut emit, true);
-        }
-    }
-
-    fn emit(&mut self, emit: &mut impl FnMut(&[u8], bool), partial: bool) {
-        emit(&self.pending, partial);
-        self.pending.clear();
-        // A burst of long lines must not stay in the holder's memory for ever.
-        self.pending.shrink_to(1024);
-    }
-}
-
-// === impl Entry ===
-
-impl<'a> Entry<'a> {
-    /// Takes one line apart; the line end may be there or not.
-    pub fn parse(line: &'a [u8]) -> Result<Entry<'a>, EntryError> {
-        let line = line.strip_suffix(b"\n").unwrap_or(line);
-        let mut fields = line.splitn(4, |b| *b == b' ');
-        let mut field = || fields.next().ok_or(EntryError::Short);
-        let (time, stream, tag, text) = (field()?, field()?, field()?, field()?);
-        let stream = match stream {
-            b"stdout" => Stream::Stdout,
-            b"stderr" => Stream::Stderr,
-            _ => return Err(EntryError::Stream),
-        };
-        // Tags may be joined by colons; the first one says whether the line goes on.
-        let partial = match tag.split(|b| *b == b':').next() {
-            Some(b"P") => true,
-            Some(b"F") => false,
-            _ => return Err(EntryError::Tag),
-        };
-        let time = std::str::from_utf8(time).map_err(|_| EntryError::Time)?;
-        Ok(Entry { time, stream, partial, text })
+    /// An entry longer than a whole file stands in one of its own.
+    fn is_full_for(&self, more: usize) -> bool {
+        self.size > 0 && self.size.saturating_add(more as u64) > self.full
     }
 }
 

@@ -3,20 +3,22 @@
 //! A frame is its length (u32, little endian, counting what follows), the version of the speaker, and one
 //! JSON value. JSON because a holder may be years older than its agent: fields that one side does not know
 //! are passed over, and a human can read a capture. Secrets (environment values) travel here and only here;
-//! nothing of a [`Launch`] is ever written to disk by the holder.
+//! nothing of a [`Launch`] or [`Exec`] is ever written to disk by the holder.
 
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
 
-use os::job::{JobLimits, JobName, JobStats};
-use os::process::Overlay;
+use os::job::{JobLimits, JobStats};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::exit::ExitRecord;
+pub use launch::{Exec, Launch, Rotate};
 
-/// The version this build speaks.
-pub const VERSION: u8 = 1;
+mod launch;
+
+/// The version this build speaks. Version 1 had no streams, no accounts, no binds and one round trip per container's
+/// counters; its requests and their answers are as they were.
+pub const VERSION: u8 = 2;
 /// Oldest and newest version of the other side that this build understands: two behind, one ahead.
 pub const UNDERSTOOD: std::ops::RangeInclusive<u8> = VERSION.saturating_sub(2)..=VERSION + 1;
 /// An environment may be large (Kubernetes allows about a megabyte of it); a frame beyond this is an error.
@@ -40,6 +42,24 @@ pub enum Request {
     Stats {
         id: String,
     },
+    /// The counters of every running container at once.
+    AllStats,
+    /// Other limits for a running container.
+    Update {
+        id: String,
+        limits: JobLimits,
+    },
+    /// Somebody renamed the log: go on in a new file of the old name.
+    ReopenLog {
+        id: String,
+    },
+    /// One more process in a running container. The connection becomes a [stream](crate::stream) if it starts.
+    Exec(Box<Exec>),
+    /// What a running container writes from now on, and what it reads. The connection becomes a stream.
+    Attach {
+        id: String,
+        stdin: bool,
+    },
     /// The holder ends, if it holds no running container.
     Leave,
 }
@@ -59,6 +79,13 @@ pub enum Answer {
     StillRunning,
     Containers(Vec<Held>),
     Stats(JobStats),
+    AllStats(Vec<(String, JobStats)>),
+    Updated,
+    Reopened,
+    /// From here on the connection carries chunks, until its end. The process is the exec'd one, or init.
+    Streaming {
+        pid: u32,
+    },
     Left,
     Refused {
         why: Refusal,
@@ -79,26 +106,6 @@ pub enum Refusal {
     Start,
     /// The operating system refused.
     System,
-}
-
-/// Everything needed to start one container. Decided by the agent's plan; the holder adds no policy.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
-pub struct Launch {
-    pub id: String,
-    pub job: JobName,
-    pub program: PathBuf,
-    /// The argument vector, for systems that have one.
-    pub argv: Vec<String>,
-    /// The command line, for systems that have that instead.
-    pub command_line: String,
-    pub env: Vec<(String, String)>,
-    pub cwd: PathBuf,
-    #[serde(default)]
-    pub overlay: Option<Overlay>,
-    #[serde(default)]
-    pub limits: JobLimits,
-    pub log: PathBuf,
-    pub exit: PathBuf,
 }
 
 /// One container as the holder sees it.
@@ -141,6 +148,11 @@ pub fn send<T: Serialize>(to: &mut impl Write, message: &T) -> Result<(), FrameE
 
 /// Reads one frame. [`FrameError::Closed`] only at a frame's start; inside one it is a broken connection.
 pub fn receive<T: DeserializeOwned>(from: &mut impl Read) -> Result<T, FrameError> {
+    receive_from(from).map(|(_, message)| message)
+}
+
+/// Reads one frame and says which version its speaker has.
+pub fn receive_from<T: DeserializeOwned>(from: &mut impl Read) -> Result<(u8, T), FrameError> {
     let mut length = [0; 4];
     read_start(from, &mut length)?;
     let length = checked(u32::from_le_bytes(length))?;
@@ -150,7 +162,7 @@ pub fn receive<T: DeserializeOwned>(from: &mut impl Read) -> Result<T, FrameErro
     if frame.len() as u64 != u64::from(length) {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
     }
-    decode(&frame)
+    Ok((frame.first().copied().unwrap_or_default(), decode(&frame)?))
 }
 
 /// The bytes of a frame, its length first.
@@ -192,17 +204,23 @@ fn read_start(from: &mut impl Read, length: &mut [u8; 4]) -> Result<(), FrameErr
     Ok(from.read_exact(&mut length[first..])?)
 }
 
-// === impl Launch ===
+// === impl Answer ===
 
-impl std::fmt::Debug for Launch {
-    /// Without the environment and the arguments: both may carry secrets, and this ends up in logs.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Launch")
-            .field("id", &self.id)
-            .field("program", &self.program)
-            .field("cwd", &self.cwd)
-            .field("variables", &self.env.len())
-            .finish_non_exhaustive()
+impl Answer {
+    /// The same in the words of an older version, as far as it has them.
+    pub fn in_words_of(mut self, version: u8) -> Answer {
+        if version < 2 {
+            match &mut self {
+                Answer::Ended(record) => record.reason = record.reason.as_in_version_1(),
+                Answer::Containers(held) => {
+                    for record in held.iter_mut().filter_map(|held| held.exit.as_mut()) {
+                        record.reason = record.reason.as_in_version_1();
+                    }
+                }
+                _ => {}
+            }
+        }
+        self
     }
 }
 

@@ -5,28 +5,32 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use os::channel::{Connection, Listener};
+use os::channel::Listener;
 
-use crate::container::{Container, End, Waiting, small_thread};
-use crate::protocol::{Answer, Launch, Refusal, Request, VERSION, receive, send};
+use crate::attach::Attached;
+use crate::container::{Container, End, StateError, UseError, Waiting, small_thread};
+use crate::converse::accept;
+use crate::exec::{Exec, Session};
+use crate::protocol::{self, Answer, Launch, Refusal, Request, VERSION};
 
 /// A holder that holds nothing and hears from nobody goes away: an agent that died between starting a
 /// holder and using it leaves nothing behind. Exits are on disk by then.
 pub const IDLE_LIMIT: Duration = Duration::from_secs(10);
 /// How long a wait goes unanswered; then the client hears that the container still runs, and may ask again.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(20);
-/// How long to pause when a connection could not be taken.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(200);
 /// How long the last answers may take to leave before the holder ends.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub struct Server {
     containers: BTreeMap<String, Container>,
+    /// By number, until the process has ended.
+    execs: BTreeMap<u64, Exec>,
+    /// The number of the next exec.
+    next_exec: u64,
     news: Receiver<News>,
     messenger: Sender<News>,
     connections: usize,
@@ -37,11 +41,22 @@ pub struct Server {
 }
 
 #[derive(Debug)]
-enum News {
+pub(crate) enum News {
     Connected,
     Disconnected,
     Asked(Request, Waiting),
     Ended(String, End),
+    ExecEnded(u64),
+    /// The client of an exec is gone.
+    ExecLeft(u64),
+}
+
+/// What a client's thread does next.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    Answer(Answer),
+    Exec(Box<Session>),
+    Attach(Box<Attached>),
 }
 
 // === impl Server ===
@@ -50,7 +65,17 @@ impl Server {
     pub fn new(idle: Duration) -> Server {
         let (messenger, news) = channel();
         let go_at = Some(Instant::now() + idle);
-        Server { containers: BTreeMap::new(), news, messenger, connections: 0, idle, go_at, leaving: false }
+        Server {
+            containers: BTreeMap::new(),
+            execs: BTreeMap::new(),
+            next_exec: 0,
+            news,
+            messenger,
+            connections: 0,
+            idle,
+            go_at,
+            leaving: false,
+        }
     }
 
     /// Serves until told to leave or left alone. The calling thread must live as long as the containers.
@@ -69,6 +94,7 @@ impl Server {
 
     fn next(&self) -> Result<News, RecvTimeoutError> {
         let deadlines = self.containers.values().filter_map(Container::deadline);
+        let deadlines = deadlines.chain(self.execs.values().map(Exec::deadline));
         match deadlines.chain(self.go_at).min() {
             Some(at) => self.news.recv_timeout(at.saturating_duration_since(Instant::now())),
             None => self.news.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -85,6 +111,12 @@ impl Server {
             News::Disconnected => self.connections -= 1,
             News::Asked(request, from) => self.answer(request, from),
             News::Ended(id, end) => self.ended(&id, end),
+            News::ExecEnded(number) => self.exec_ended(number),
+            News::ExecLeft(number) => {
+                if let Some(exec) = self.execs.get_mut(&number) {
+                    exec.client_left(Instant::now());
+                }
+            }
         }
         self.enforce(Instant::now());
         self.reconsider_idleness();
@@ -108,6 +140,14 @@ impl Server {
                 crate::note(format_args!("kill {id}: {e}"));
             }
         }
+        self.execs.values_mut().for_each(|exec| exec.enforce(now));
+    }
+
+    fn exec_ended(&mut self, number: u64) {
+        self.execs.remove(&number);
+        if self.execs.is_empty() {
+            os::process::rest();
+        }
     }
 
     fn ended(&mut self, id: &str, end: End) {
@@ -128,10 +168,65 @@ impl Server {
             },
             Request::List => Answer::Containers(self.containers.values().map(Container::held).collect()),
             Request::Stats { id } => self.stats(&id),
+            Request::AllStats => self.all_stats(),
+            Request::Update { id, limits } => self.on(&id, Answer::Updated, |it| it.update(&limits)),
+            Request::ReopenLog { id } => self.on(&id, Answer::Reopened, Container::reopen_log),
+            Request::Exec(exec) => return self.exec(&exec, from),
+            Request::Attach { id, stdin } => return self.attach(&id, stdin, &from),
             Request::Leave => self.leave(),
         };
         // The client may be gone; its disconnect is on the way.
-        drop(from.reply.send(answer));
+        drop(from.reply.send(answer.into()));
+    }
+
+    fn on(&self, id: &str, done: Answer, what: impl FnOnce(&Container) -> Result<(), UseError>) -> Answer {
+        match self.containers.get(id).map(what) {
+            None => unknown(id),
+            Some(Ok(())) => done,
+            Some(Err(e)) => refused(e.refusal(), e.to_string()),
+        }
+    }
+
+    /// Here and not on the client's thread: what a thread started ends with it on Linux.
+    fn exec(&mut self, request: &protocol::Exec, from: Waiting) {
+        let reply = match self.containers.get(&request.container).map(|container| container.exec(request)) {
+            None => unknown(&request.container).into(),
+            Some(Err(e)) => refused(e.refusal(), e.to_string()).into(),
+            Some(Ok((child, job))) => {
+                let number = self.next_exec;
+                self.next_exec += 1;
+                let news = (number, self.messenger.clone());
+                let (exec, session) = Exec::new(request, child, job, from.client, news);
+                self.execs.insert(number, exec);
+                Reply::Exec(Box::new(session))
+            }
+        };
+        if let Err(SendError(Reply::Exec(session))) = from.reply.send(reply) {
+            session.abandon();
+        }
+    }
+
+    fn attach(&self, id: &str, stdin: bool, from: &Waiting) {
+        let reply = match self.containers.get(id).map(|container| container.attach(stdin)) {
+            None => unknown(id).into(),
+            Some(Err(e)) => Reply::from(&e),
+            Some(Ok(attached)) => Reply::Attach(Box::new(attached)),
+        };
+        // A client that is gone gives its seat back as the reply is dropped.
+        drop(from.reply.send(reply));
+    }
+
+    /// One that ends meanwhile is left out.
+    fn all_stats(&self) -> Answer {
+        let running = self.containers.iter().filter(|(_, container)| container.is_running());
+        let stats = running.filter_map(|(id, container)| match container.stats() {
+            Ok(stats) => Some((id.clone(), stats)),
+            Err(e) => {
+                crate::note(format_args!("read the counters of {id}: {e}"));
+                None
+            }
+        });
+        Answer::AllStats(stats.collect())
     }
 
     fn start(&mut self, launch: Launch) -> Answer {
@@ -191,53 +286,20 @@ fn unknown(id: &str) -> Answer {
     refused(Refusal::Unknown, format!("no container {id} is held here"))
 }
 
-fn refused(why: Refusal, message: String) -> Answer {
+pub(crate) fn refused(why: Refusal, message: String) -> Answer {
     Answer::Refused { why, message }
 }
 
-fn accept(listener: &Listener, messenger: &Sender<News>) {
-    loop {
-        match listener.accept() {
-            Ok(connection) => {
-                if messenger.send(News::Connected).is_err() {
-                    return;
-                }
-                let to_server = messenger.clone();
-                let started = small_thread("client", move || {
-                    converse(connection, &to_server);
-                    drop(to_server.send(News::Disconnected));
-                });
-                if let Err(e) = started {
-                    crate::note(format_args!("serve a client: {e}"));
-                    drop(messenger.send(News::Disconnected));
-                }
-            }
-            Err(e) => {
-                // Out of descriptors, perhaps: a holder that stops listening would be taken for dead.
-                crate::note(format_args!("accept: {e}"));
-                std::thread::sleep(ACCEPT_AGAIN);
-            }
-        }
+// === impl Reply ===
+
+impl From<Answer> for Reply {
+    fn from(answer: Answer) -> Reply {
+        Reply::Answer(answer)
     }
 }
 
-/// One client, until it closes, breaks the rules or the holder goes.
-fn converse(mut connection: Connection, messenger: &Sender<News>) {
-    while let Ok(request) = receive(&mut connection) {
-        let (reply, answer) = channel();
-        let listening = Arc::new(());
-        let from = Waiting { reply, listening: Arc::downgrade(&listening) };
-        if messenger.send(News::Asked(request, from)).is_err() {
-            return;
-        }
-        let answer = match answer.recv_timeout(LONGEST_WAIT) {
-            Ok(answer) => answer,
-            // Said now and then, so that the thread of a client that died finds out.
-            Err(RecvTimeoutError::Timeout) => Answer::StillRunning,
-            Err(RecvTimeoutError::Disconnected) => refused(Refusal::Unknown, "the container is gone".into()),
-        };
-        if send(&mut connection, &answer).is_err() {
-            return;
-        }
+impl From<&StateError> for Reply {
+    fn from(error: &StateError) -> Reply {
+        refused(Refusal::State, error.to_string()).into()
     }
 }

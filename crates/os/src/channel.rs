@@ -88,6 +88,11 @@ impl Connection {
         self.0.shutdown()
     }
 
+    /// Whether the peer is gone, as far as that can be told without reading: for one that nobody reads from now.
+    pub fn is_hung_up(&self) -> bool {
+        self.0.is_hung_up()
+    }
+
     /// A read that finds nothing for this long fails with `TimedOut`; `None` waits for ever.
     pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         self.0.set_read_timeout(timeout)

@@ -99,6 +99,11 @@ pub fn stamp(path: &Path) -> io::Result<Stamp> {
     sys::file::stamp(path)
 }
 
+/// What an open file has in common with all its names, whatever they are by now.
+pub fn identity(file: &File) -> io::Result<(u64, u64)> {
+    sys::file::identity(file)
+}
+
 pub fn disk(path: &Path) -> io::Result<Disk> {
     sys::file::disk(path)
 }

@@ -8,6 +8,7 @@
 //! | what a job's processes see of the file system | [`view`] | silo and bind filter | mount namespace |
 //! | as whom a process runs | [`user`] | tokens, local users and groups | uid and gids of `/etc/passwd` and `/etc/group` |
 //! | a process that talks to a person | [`terminal`] | ConPTY | pty |
+//! | a pipe that may never end | [`tap`] | cancelled reads | poll with an event |
 //! | what this machine is | [`host`] | version, registry, token | uname, /proc, os-release |
 //! | what this machine can do | [`probe`] | tried, or asked of the loader | tried in a throw-away child |
 //! | being asked to stop | [`interrupt`] | console control events | SIGINT, SIGTERM, SIGHUP |
@@ -30,6 +31,7 @@ pub mod lock;
 pub mod overlay;
 pub mod probe;
 pub mod process;
+pub mod tap;
 pub mod terminal;
 pub mod tree;
 pub mod user;

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::job::Job;
 use crate::sys;
 use crate::terminal::Size;
 use crate::user::Identity;
@@ -113,6 +114,12 @@ impl Child {
     /// Ends this one process, not its job: for an exec'd process whose caller went away.
     pub fn kill(&self) -> io::Result<()> {
         self.process.kill()
+    }
+
+    /// Ends this process and what it left behind in its job, as far as that can be told. On Linux that is its session;
+    /// what made a session of its own stays. On Windows a process does not know its kin: it is this one alone.
+    pub fn kill_session(&self, job: &Job) -> io::Result<()> {
+        self.process.kill_session(|| job.processes())
     }
 }
 

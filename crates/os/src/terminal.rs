@@ -1,10 +1,32 @@
 //! Terminals: a process that talks to a person, not to a pipe.
 
+use std::io;
+
 use serde::{Deserialize, Serialize};
+
+use crate::process::Child;
+use crate::sys;
 
 /// How large the window of whoever looks is, in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Size {
     pub columns: u16,
     pub rows: u16,
+}
+
+/// What a person types to say that nothing follows.
+pub const END_OF_INPUT: &[u8] = sys::terminal::END_OF_INPUT;
+
+/// Whether reading failed because nobody is at the terminal any more, which is how a terminal's output ends.
+pub fn is_hangup(error: &io::Error) -> bool {
+    sys::terminal::is_hangup(error)
+}
+
+// === impl Child ===
+
+impl Child {
+    /// Tells the process that its window has another size. An error if it has no terminal.
+    pub fn resize(&self, size: Size) -> io::Result<()> {
+        self.process.resize(size)
+    }
 }

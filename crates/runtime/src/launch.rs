@@ -96,6 +96,7 @@ pub fn prepare(
         limits: asked.limits.clone(),
         log: dir.log(attempt),
         exit: dir.exit(attempt),
+        ..Launch::default()
     })
 }
 

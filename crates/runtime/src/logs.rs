@@ -4,12 +4,21 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use holder::log::{Entry, Stream};
+use holder::log::{Entry, Stream, files};
 
-/// A place in a log file. Reading goes on where it ended, however the file grew meanwhile.
+/// A place in a log. Reading goes on where it ended, however the log grew meanwhile and whatever its files are called
+/// now: a full one gets another name and a new one follows it.
 #[derive(Debug)]
 pub struct LogReader {
     path: PathBuf,
+    place: Option<Place>,
+}
+
+/// A place in one file of a log. Open, because a name says nothing about which file it will be.
+#[derive(Debug)]
+struct Place {
+    file: File,
+    id: (u64, u64),
     position: u64,
 }
 
@@ -19,27 +28,97 @@ const CHUNK: u64 = 256 * 1024;
 // === impl LogReader ===
 
 impl LogReader {
+    /// From the oldest line that is still there.
     pub fn new(path: &Path) -> LogReader {
-        LogReader { path: path.to_owned(), position: 0 }
+        LogReader { path: path.to_owned(), place: None }
     }
 
     /// From now on: what is there already is passed over.
     pub fn at_end(path: &Path) -> io::Result<LogReader> {
-        Ok(LogReader { path: path.to_owned(), position: std::fs::metadata(path)?.len() })
+        let mut place = Place::start(path)?;
+        place.position = place.file.metadata()?.len();
+        Ok(LogReader { path: path.to_owned(), place: Some(place) })
     }
 
     /// Gives every entry that is there and was not given yet. A log that does not exist yet has none.
     ///
-    /// Lines that are no entries are passed over: a power cut may have torn one.
+    /// Lines that are no entries are passed over: a power cut may have torn one. What was removed before it was read
+    /// (only so many files of a log are kept) is passed over as well.
     pub fn read(&mut self, mut give: impl FnMut(&Entry<'_>) -> io::Result<()>) -> io::Result<()> {
-        let mut file = match File::open(&self.path) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        if self.place.is_none() {
+            self.place = following(&self.path, None)?;
+        }
+        while let Some(place) = &mut self.place {
+            // Asked before reading: what is not the newest file by then gets nothing any more.
+            let is_last = is_newest(&self.path, place.id)?;
+            place.read(&mut give)?;
+            if is_last {
+                return Ok(());
+            }
+            match following(&self.path, Some(place.id))? {
+                Some(next) => *place = next,
+                None => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Between a rename and the new file there is none: the known one is the newest then.
+fn is_newest(log: &Path, id: (u64, u64)) -> io::Result<bool> {
+    Ok(identity_at(log)?.is_none_or(|newest| newest == id))
+}
+
+fn identity_at(path: &Path) -> io::Result<Option<(u64, u64)>> {
+    match File::open(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        other => Ok(Some(os::file::identity(&other?)?)),
+    }
+}
+
+/// The beginning of the file after the known one; of the oldest, if that was removed or none is known.
+fn following(log: &Path, known: Option<(u64, u64)>) -> io::Result<Option<Place>> {
+    loop {
+        let Some(path) = name_after(log, known)? else { return Ok(None) };
+        let place = match Place::start(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
             other => other?,
         };
+        // The file may have got another name since it was looked for, and another file its name.
+        let still = name_after(log, known)?.map(|path| identity_at(&path)).transpose()?;
+        if still == Some(Some(place.id)) {
+            return Ok(Some(place));
+        }
+    }
+}
+
+fn name_after(log: &Path, known: Option<(u64, u64)>) -> io::Result<Option<PathBuf>> {
+    let mut files = files(log)?;
+    if known.is_some() {
+        for (at, path) in files.iter().enumerate().rev() {
+            if identity_at(path)? == known {
+                files.drain(..=at);
+                break;
+            }
+        }
+    }
+    Ok(files.into_iter().next())
+}
+
+// === impl Place ===
+
+impl Place {
+    fn start(path: &Path) -> io::Result<Place> {
+        let file = File::open(path)?;
+        let id = os::file::identity(&file)?;
+        Ok(Place { file, id, position: 0 })
+    }
+
+    fn read(&mut self, give: &mut impl FnMut(&Entry<'_>) -> io::Result<()>) -> io::Result<()> {
         loop {
             let mut chunk = Vec::new();
-            file.seek(SeekFrom::Start(self.position))?;
-            (&mut file).take(CHUNK).read_to_end(&mut chunk)?;
+            self.file.seek(SeekFrom::Start(self.position))?;
+            (&mut self.file).take(CHUNK).read_to_end(&mut chunk)?;
             let Some(end) = chunk.iter().rposition(|b| *b == b'\n') else { return Ok(()) };
             for line in chunk[..=end].split_inclusive(|b| *b == b'\n') {
                 if let Ok(entry) = Entry::parse(line) {
@@ -106,6 +185,66 @@ mod tests {
         std::fs::write(&path, lines).unwrap();
         let all = texts(&mut LogReader::new(&path));
         assert_eq!((all.len(), all[19_999].as_str()), (20_000, "line number 19999"));
+    }
+
+    fn append(path: &Path, text: &str) {
+        let mut file = File::options().append(true).create(true).open(path).unwrap();
+        io::Write::write_all(&mut file, format!("t stdout F {text}\n").as_bytes()).unwrap();
+    }
+
+    #[test]
+    fn reading_goes_on_across_files_that_got_another_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("0.log");
+        let aside = |second: u32| dir.path().join(format!("0.log.20261115-1342{second:02}"));
+        let mut reader = LogReader::new(&path);
+        append(&path, "one");
+        assert_eq!(texts(&mut reader), ["one"]);
+        append(&path, "two");
+        std::fs::rename(&path, aside(1)).unwrap();
+        // Somebody still has the old one open.
+        append(&aside(1), "three");
+        assert_eq!(texts(&mut reader), ["two", "three"]);
+        append(&path, "four");
+        std::fs::rename(&path, aside(2)).unwrap();
+        append(&path, "five");
+        assert_eq!(texts(&mut reader), ["four", "five"]);
+        assert_eq!(texts(&mut reader), [""; 0]);
+        assert_eq!(texts(&mut LogReader::new(&path)), ["one", "two", "three", "four", "five"]);
+        let mut from_now_on = LogReader::at_end(&path).unwrap();
+        append(&path, "six");
+        std::fs::rename(&path, aside(3)).unwrap();
+        append(&path, "seven");
+        assert_eq!(texts(&mut from_now_on), ["six", "seven"]);
+        // Three more files come and go before anybody reads again: what is left follows.
+        for second in 1..=3 {
+            std::fs::remove_file(aside(second)).unwrap();
+        }
+        std::fs::rename(&path, aside(4)).unwrap();
+        append(&aside(4), "eight");
+        append(&path, "nine");
+        assert_eq!(texts(&mut reader), ["six", "seven", "eight", "nine"]);
+    }
+
+    /// A writer that turns its log over all the time, and a reader that follows: nothing twice, nothing missed.
+    #[test]
+    fn a_reader_that_follows_misses_nothing_while_the_log_turns() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("0.log");
+        let rotate = holder::protocol::Rotate { max_bytes: 2000, files: 10_000 };
+        let log = holder::log::Log::open(&path, Some(rotate)).unwrap();
+        let writer = std::thread::spawn(move || {
+            let input: String = (0..10_000).map(|i| format!("{i}\n")).collect();
+            log.copy(Stream::Stdout, &mut input.as_bytes(), |_| {}).unwrap();
+        });
+        let mut reader = LogReader::new(&path);
+        let mut all = Vec::new();
+        while !writer.is_finished() {
+            all.extend(texts(&mut reader));
+        }
+        all.extend(texts(&mut reader));
+        writer.join().unwrap();
+        assert_eq!(all, (0..10_000).map(|i| i.to_string()).collect::<Vec<_>>());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::*;
 fn logged(input: &[u8]) -> Vec<(bool, Vec<u8>)> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("0.log");
-    Log::open(&path).unwrap().copy(Stream::Stdout, &mut &input[..]).unwrap();
+    Log::open(&path, None).unwrap().copy(Stream::Stdout, &mut &input[..], |_| {}).unwrap();
     let bytes = std::fs::read(&path).unwrap();
     bytes
         .split_inclusive(|b| *b == b'\n')
@@ -40,7 +40,7 @@ fn a_second_opening_appends() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("0.log");
     for text in ["one\n", "two\n"] {
-        Log::open(&path).unwrap().copy(Stream::Stderr, &mut text.as_bytes()).unwrap();
+        Log::open(&path, None).unwrap().copy(Stream::Stderr, &mut text.as_bytes(), |_| {}).unwrap();
     }
     let text = std::fs::read_to_string(&path).unwrap();
     let lines: Vec<_> = text.lines().map(|l| Entry::parse(l.as_bytes()).unwrap()).collect();
@@ -50,10 +50,14 @@ fn a_second_opening_appends() {
 
 #[test]
 fn a_log_that_cannot_be_written_drains_the_stream_and_says_so() {
-    let log = Log { file: Mutex::new(File::open(std::env::current_exe().unwrap()).unwrap()) };
+    let path = std::env::current_exe().unwrap();
+    let written = Written { file: File::open(&path).unwrap(), size: 0, full: u64::MAX };
+    let log = Log { path, rotate: None, written: Mutex::new(written) };
     let mut input: &[u8] = &[b"x\n".repeat(5000), b"tail".to_vec()].concat();
-    assert!(log.copy(Stream::Stdout, &mut input).is_err());
+    let mut besides = 0;
+    assert!(log.copy(Stream::Stdout, &mut input, |bytes| besides += bytes.len()).is_err());
     assert!(input.is_empty());
+    assert_eq!(besides, 10_004);
 }
 
 #[test]
@@ -69,11 +73,76 @@ fn broken_streams_end_the_copy() {
         }
     }
     let dir = tempfile::tempdir().unwrap();
-    let log = Log::open(&dir.path().join("l")).unwrap();
-    log.copy(Stream::Stdout, &mut Breaking(io::ErrorKind::BrokenPipe, true)).unwrap();
-    let error = log.copy(Stream::Stdout, &mut Breaking(io::ErrorKind::PermissionDenied, true)).unwrap_err();
+    let log = Log::open(&dir.path().join("l"), None).unwrap();
+    log.copy(Stream::Stdout, &mut Breaking(io::ErrorKind::BrokenPipe, true), |_| {}).unwrap();
+    let mut denied = Breaking(io::ErrorKind::PermissionDenied, true);
+    let error = log.copy(Stream::Stdout, &mut denied, |_| {}).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
     assert_eq!(std::fs::read_to_string(dir.path().join("l")).unwrap().lines().count(), 2);
+}
+
+fn texts(path: &Path) -> Vec<String> {
+    let bytes = std::fs::read(path).unwrap();
+    let lines = bytes.split_inclusive(|b| *b == b'\n');
+    lines.map(|line| String::from_utf8(Entry::parse(line).unwrap().text.to_vec()).unwrap()).collect()
+}
+
+#[test]
+fn a_full_log_goes_on_in_a_new_file_and_no_line_is_lost_or_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("0.log");
+    let log = Log::open(&path, Some(Rotate { max_bytes: 500, files: 100 })).unwrap();
+    let input: String = (0..100).map(|i| format!("line {i}\n")).collect();
+    log.copy(Stream::Stdout, &mut input.as_bytes(), |_| {}).unwrap();
+    let files = files(&path).unwrap();
+    assert!(files.len() > 5, "{files:?}");
+    let all: Vec<String> = files.iter().flat_map(|path| texts(path)).collect();
+    assert_eq!(all, (0..100).map(|i| format!("line {i}")).collect::<Vec<_>>());
+    for file in &files {
+        assert!(std::fs::metadata(file).unwrap().len() <= 500, "{}", file.display());
+    }
+}
+
+#[test]
+fn an_entry_longer_than_a_file_may_be_stands_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("0.log");
+    let log = Log::open(&path, Some(Rotate { max_bytes: 100, files: 9 })).unwrap();
+    let input = format!("{}\nb\n{}\n", "a".repeat(300), "c".repeat(300));
+    log.copy(Stream::Stdout, &mut input.as_bytes(), |_| {}).unwrap();
+    let lengths: Vec<_> = files(&path).unwrap().iter().map(|file| texts(file).concat().len()).collect();
+    assert_eq!(lengths, [300, 1, 300]);
+}
+
+#[test]
+fn a_log_that_cannot_be_renamed_goes_on_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("gone/0.log");
+    std::fs::create_dir(path.parent().unwrap()).unwrap();
+    let log = Log::open(&path, Some(Rotate { max_bytes: 100, files: 2 })).unwrap();
+    let kept = dir.path().join("kept");
+    std::fs::hard_link(&path, &kept).unwrap();
+    std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    let input = "0123456789\n".repeat(50);
+    log.copy(Stream::Stdout, &mut input.as_bytes(), |_| {}).unwrap();
+    assert_eq!(texts(&kept).len(), 50);
+}
+
+#[test]
+fn after_a_rename_by_somebody_else_a_reopened_log_has_its_old_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, aside) = (dir.path().join("0.log"), dir.path().join("0.log.20261115-134255"));
+    let log = Log::open(&path, None).unwrap();
+    let put = |text: &str| log.copy(Stream::Stdout, &mut text.as_bytes(), |_| {}).unwrap();
+    put("one\n");
+    std::fs::rename(&path, &aside).unwrap();
+    put("two\n");
+    log.reopen().unwrap();
+    put("three\n");
+    log.reopen().unwrap();
+    put("four\n");
+    assert_eq!(texts(&aside), ["one", "two"]);
+    assert_eq!(texts(&path), ["three", "four"]);
 }
 
 #[test]

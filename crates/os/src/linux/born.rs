@@ -24,6 +24,8 @@ pub(crate) struct Plan {
     /// Where to wait, once the view is made, until the parent has taken hold of it.
     pub(crate) go: Option<RawFd>,
     pub(crate) stdio: [RawFd; 3],
+    /// Whether stdio is a terminal, to be the session's own.
+    pub(crate) terminal: bool,
     /// Whom to become; nobody else if there is none.
     pub(crate) account: Option<Account>,
     pub(crate) report: RawFd,
@@ -169,6 +171,9 @@ pub(crate) fn become_program(plan: &Plan) -> Step<std::convert::Infallible> {
     unsafe {
         for (fd, place) in plan.stdio.iter().zip(0..) {
             check(libc::dup2(*fd, place), SpawnStep::Stdio)?;
+        }
+        if plan.terminal {
+            check(libc::ioctl(0, libc::TIOCSCTTY, 0), SpawnStep::Terminal)?;
         }
         become_account(plan)?;
         check(libc::chdir(plan.cwd.as_ptr()), SpawnStep::Chdir)?;

@@ -6,6 +6,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
@@ -117,6 +118,14 @@ impl Connection {
             Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
             other => other,
         }
+    }
+
+    /// Both directions are closed; what was sent before may still wait to be read.
+    pub(crate) fn is_hung_up(&self) -> bool {
+        let mut here = [PollFd::new(&self.0, PollFlags::empty())];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        // An interrupted look is made again by whoever asks again.
+        poll(&mut here, Some(&now)).is_ok() && here[0].revents().contains(PollFlags::HUP)
     }
 
     pub(crate) fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {

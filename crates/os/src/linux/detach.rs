@@ -47,6 +47,7 @@ fn plan(program: &Path, args: &[OsString], stdio: [RawFd; 3], report: RawFd) -> 
         go: None,
         account: None,
         stdio,
+        terminal: false,
         report,
         parent: 0,
         init: None,

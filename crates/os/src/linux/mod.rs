@@ -21,10 +21,15 @@ pub(crate) mod namespace;
 pub(crate) mod overlay;
 pub(crate) mod probe;
 pub(crate) mod process;
+pub(crate) mod pty;
 pub(crate) mod rest;
+pub(crate) mod session;
 pub(crate) mod spawn;
+pub(crate) mod tap;
 pub(crate) mod temporary;
 pub(crate) mod tree;
 pub(crate) mod tree_attributes;
 pub(crate) mod user;
 pub(crate) mod view;
+
+pub(crate) use pty as terminal;

@@ -7,7 +7,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::process::{self, Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 
+use super::pty::Terminal;
 use crate::process::Exit;
+use crate::terminal::Size;
 
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -15,6 +17,7 @@ pub(crate) struct Process {
     pidfd: OwnedFd,
     /// Where our init says how the program ended; without an init the kernel says it.
     status: Option<File>,
+    terminal: Option<Terminal>,
 }
 
 #[derive(Debug)]
@@ -65,7 +68,11 @@ impl Process {
     /// Takes over a child of ours that nobody has waited for yet.
     pub(crate) fn adopt(pid: u32, status: Option<File>) -> io::Result<Self> {
         let pidfd = process::pidfd_open(to_pid(pid)?, PidfdFlags::empty())?;
-        Ok(Self { pid, pidfd, status })
+        Ok(Self { pid, pidfd, status, terminal: None })
+    }
+
+    pub(crate) fn at(self, terminal: Option<Terminal>) -> Self {
+        Self { terminal, ..self }
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -87,6 +94,15 @@ impl Process {
 
     pub(crate) fn kill(&self) -> io::Result<()> {
         gone_is_fine(process::pidfd_send_signal(&self.pidfd, Signal::KILL))
+    }
+
+    pub(crate) fn kill_session(&self, candidates: impl Fn() -> io::Result<Vec<u32>>) -> io::Result<()> {
+        super::session::kill(self, candidates)
+    }
+
+    pub(crate) fn resize(&self, size: Size) -> io::Result<()> {
+        let none = || io::Error::new(io::ErrorKind::Unsupported, "the process has no terminal");
+        self.terminal.as_ref().ok_or_else(none)?.resize(size)
     }
 }
 

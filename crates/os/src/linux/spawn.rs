@@ -13,6 +13,7 @@ use super::born::{self, Plan, Strings};
 use super::identity::Account;
 use super::mounts::{IdMaps, Sight};
 use super::process::Process;
+use super::pty::Pty;
 use super::view;
 use crate::process::{Child, Spawn, SpawnError, SpawnStep};
 
@@ -40,12 +41,11 @@ pub(crate) struct Started {
 }
 
 pub(crate) fn spawn(request: &Spawn, surroundings: Surroundings) -> Result<Started, SpawnError> {
-    if request.terminal.is_some() {
-        let text = "no terminals here yet";
-        return Err(SpawnError::new(SpawnStep::Terminal, io::Error::new(io::ErrorKind::Unsupported, text)));
-    }
+    let pty = request.terminal.map(|size| Pty::open(size, &request.identity)).transpose();
+    let pty = pty.map_err(SpawnError::at(SpawnStep::Terminal))?;
+    let piped = pty.is_none();
     let pipe = |wanted| Pipe::new(wanted).map_err(SpawnError::at(SpawnStep::Pipe));
-    let (stdin, stdout, stderr) = (pipe(request.stdin)?, pipe(true)?, pipe(true)?);
+    let (stdin, stdout, stderr) = (pipe(request.stdin && piped)?, pipe(piped)?, pipe(piped)?);
     let (report, status) = (pipe(true)?, pipe(surroundings.with_init)?);
     let go = pipe(surroundings.join.is_none())?;
     let null = File::options().read(true).open("/dev/null").and_then(|file| above_stdio(file.into()));
@@ -56,7 +56,11 @@ pub(crate) fn spawn(request: &Spawn, surroundings: Surroundings) -> Result<Start
         account.give(ends.into_iter().flatten()).map_err(SpawnError::at(SpawnStep::Stdio))?;
     }
     let ends = Ends {
-        stdio: [stdin.read.as_ref().unwrap_or(&null).as_raw_fd(), stdout.write_fd(), stderr.write_fd()],
+        stdio: match &pty {
+            Some(pty) => [pty.theirs.as_raw_fd(); 3],
+            None => [stdin.read.as_ref().unwrap_or(&null).as_raw_fd(), stdout.write_fd(), stderr.write_fd()],
+        },
+        terminal: pty.is_some(),
         report: report.write_fd(),
         init: status.write.as_ref().map(AsRawFd::as_raw_fd),
         go: go.read.as_ref().map(AsRawFd::as_raw_fd),
@@ -77,14 +81,21 @@ pub(crate) fn spawn(request: &Spawn, surroundings: Surroundings) -> Result<Start
     let pid = await_exec(pid, report.read, &mut sighted, &|place| view::place(&request.view, place))?;
     let process =
         Process::adopt(pid, status.read.map(File::from)).map_err(SpawnError::at(SpawnStep::Fork))?;
-    let file = |end: Option<OwnedFd>| end.map(File::from);
-    let child =
-        Child { stdin: file(stdin.write), stdout: file(stdout.read), stderr: file(stderr.read), process };
+    let child = match pty {
+        None => Child {
+            stdin: stdin.write.map(File::from),
+            stdout: stdout.read.map(File::from),
+            stderr: stderr.read.map(File::from),
+            process,
+        },
+        Some(pty) => pty.child(request.stdin, process).map_err(SpawnError::at(SpawnStep::Terminal))?,
+    };
     Ok(Started { child, made })
 }
 
 struct Ends {
     stdio: [RawFd; 3],
+    terminal: bool,
     report: RawFd,
     init: Option<RawFd>,
     go: Option<RawFd>,
@@ -110,6 +121,7 @@ fn plan(
         sight,
         go: ends.go,
         stdio: ends.stdio,
+        terminal: ends.terminal,
         account,
         report: ends.report,
         parent: rustix::process::getpid().as_raw_nonzero().get(),

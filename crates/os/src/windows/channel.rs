@@ -146,6 +146,10 @@ impl Connection {
         self.0.shutdown()
     }
 
+    pub(crate) fn is_hung_up(&self) -> bool {
+        self.0.is_hung_up()
+    }
+
     pub(crate) fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         self.0.set_read_timeout(timeout);
         Ok(())

@@ -18,6 +18,8 @@ pub(crate) mod process;
 pub(crate) mod registry;
 pub(crate) mod security;
 pub(crate) mod spawn;
+pub(crate) mod tap;
+pub(crate) mod terminal;
 pub(crate) mod text;
 pub(crate) mod tree;
 pub(crate) mod user;

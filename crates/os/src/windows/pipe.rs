@@ -5,6 +5,7 @@
 
 use std::io;
 use std::os::windows::io::{AsRawHandle, OwnedHandle};
+use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use windows_sys::Win32::Foundation::{
 };
 use windows_sys::Win32::Storage::FileSystem::{ReadFile, WriteFile};
 use windows_sys::Win32::System::IO::{CancelIoEx, GetOverlappedResult, OVERLAPPED};
+use windows_sys::Win32::System::Pipes::PeekNamedPipe;
 use windows_sys::Win32::System::Threading::{SetEvent, WaitForMultipleObjects};
 use windows_sys::core::BOOL;
 
@@ -68,6 +70,17 @@ impl Pipe {
             WriteFile(handle, at, length, std::ptr::null_mut(), overlapped)
         });
         written.map_err(|error| if is_end(&error) { io::ErrorKind::BrokenPipe.into() } else { error })
+    }
+
+    /// Asked without reading. A peer that went away while something of its waits to be read does not show.
+    pub(crate) fn is_hung_up(&self) -> bool {
+        let guard = self.handle.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(handle) = guard.as_ref() else { return true };
+        // SAFETY: the handle is open while we hold the lock, and nothing is asked for but the state of the pipe.
+        let looked = check(unsafe {
+            PeekNamedPipe(handle.as_raw_handle(), null_mut(), 0, null_mut(), null_mut(), null_mut())
+        });
+        looked.is_err_and(|error| is_end(&error))
     }
 
     /// Wakes everybody who waits, then closes: what was written stays readable for the peer.

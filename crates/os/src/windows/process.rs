@@ -15,6 +15,7 @@ use windows_sys::Win32::System::Threading::{
 use super::console::{self, Event};
 use super::handle::{check, owned, wait};
 use crate::process::Exit;
+use crate::terminal::Size;
 
 /// What a killed process leaves, as on Linux.
 const KILLED: u32 = 137;
@@ -128,6 +129,15 @@ impl Process {
         // SAFETY: the handle is ours.
         check(unsafe { TerminateProcess(self.handle.as_raw_handle(), KILLED) })
             .or_else(|error| self.fine_if_ended(error))
+    }
+
+    /// Windows keeps no record of who started whom: it is this one alone.
+    pub(crate) fn kill_session(&self, _candidates: impl Fn() -> io::Result<Vec<u32>>) -> io::Result<()> {
+        self.kill()
+    }
+
+    pub(crate) fn resize(&self, _size: Size) -> io::Result<()> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "no terminals here yet"))
     }
 
     /// A process that ended between two calls did what was wanted.

@@ -1,104 +1,16 @@
-//! A holder at work: the real program and the server in it, with real processes, over its real socket.
+//! A container's life in the holder, and the holder's own.
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread::JoinHandle;
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use holder::client::{Client, ClientError};
-use holder::exit::{ExitReason, ExitRecord};
+use holder::exit::ExitReason;
 use holder::protocol::{Launch, Refusal};
-use holder::server::Server;
-use os::channel::{Endpoint, Listener};
-use os::job::{JobLimits, JobName};
+use os::channel::Listener;
+use os::job::JobName;
 
-/// A server of its own in this process; ended by `leave` or by idleness.
-struct World {
-    dir: tempfile::TempDir,
-    endpoint: Endpoint,
-    server: Option<JoinHandle<std::io::Result<()>>>,
-    job_parent: String,
-}
-
-static WORLDS: AtomicU32 = AtomicU32::new(0);
-
-impl World {
-    fn new(idle: Duration) -> World {
-        let mut world = World::without_server();
-        let listener = Listener::bind(&world.endpoint).unwrap();
-        world.server = Some(std::thread::spawn(move || Server::new(idle).serve(listener)));
-        world
-    }
-
-    fn without_server() -> World {
-        let dir = tempfile::tempdir().unwrap();
-        let endpoint = os::channel::endpoint(dir.path(), "hold");
-        let number = WORLDS.fetch_add(1, Ordering::Relaxed);
-        let job_parent = format!("porthole-holder-test-{}-{number}", std::process::id());
-        World { dir, endpoint, server: None, job_parent }
-    }
-
-    fn lasting() -> World {
-        World::new(Duration::from_secs(60))
-    }
-
-    fn client(&self) -> Client {
-        Client::connect(&self.endpoint).unwrap()
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-
-    fn shell(&self, id: &str, script: &str) -> Launch {
-        Launch {
-            id: id.into(),
-            job: JobName { parent: self.job_parent.clone(), id: id.into() },
-            program: "/bin/sh".into(),
-            argv: vec!["sh".into(), "-c".into(), script.into()],
-            command_line: String::new(),
-            env: vec![("PATH".into(), "/usr/bin:/bin".into()), ("SECRET".into(), "hush".into())],
-            cwd: "/".into(),
-            overlay: None,
-            limits: JobLimits::default(),
-            log: self.path(&format!("{id}.log")),
-            exit: self.path(&format!("{id}.exit.json")),
-        }
-    }
-
-    fn log(&self, id: &str) -> String {
-        std::fs::read_to_string(self.path(&format!("{id}.log"))).unwrap_or_default()
-    }
-
-    fn record(&self, id: &str) -> Option<ExitRecord> {
-        ExitRecord::read(&self.path(&format!("{id}.exit.json"))).unwrap()
-    }
-
-    fn join(mut self) {
-        self.server.take().unwrap().join().unwrap().unwrap();
-    }
-}
-
-fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !condition() {
-        assert!(Instant::now() < deadline, "not in time: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-fn refusal(result: Result<impl std::fmt::Debug, ClientError>) -> Refusal {
-    match result {
-        Err(ClientError::Refused { why, .. }) => why,
-        other => panic!("not refused: {other:?}"),
-    }
-}
-
-fn is_alive(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
-}
+use crate::support::{Program, World, eventually, is_alive, refusal};
 
 // proves: HP-07 twin
 #[test]
@@ -291,38 +203,6 @@ fn nobody_there_differs_from_somebody_strange() {
         assert!(!error.is_absent());
         drop(server.join().unwrap());
         os::channel::remove_leftover(&world.endpoint).unwrap();
-    }
-}
-
-/// The program itself, as the agent starts it.
-struct Program {
-    child: Child,
-    world: World,
-}
-
-/// A test that fails must not leave its holder, and whoever reads the test's output, waiting.
-impl Drop for Program {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
-impl Program {
-    fn start() -> Program {
-        Program::start_with(Stdio::inherit())
-    }
-
-    fn start_with(stderr: Stdio) -> Program {
-        let world = World::without_server();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_porthole-hold"));
-        command.args(["--endpoint", &world.endpoint.to_string()]).stdout(Stdio::piped()).stderr(stderr);
-        let mut child = command.spawn().unwrap();
-        let mut said = String::new();
-        let stdout = child.stdout.take().unwrap();
-        std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut said).unwrap();
-        assert_eq!(said, "ready\n");
-        Program { child, world }
     }
 }
 
