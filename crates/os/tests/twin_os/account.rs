@@ -4,6 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::process::Command;
 
 use os::job::Job;
 use os::process::{Child, Spawn, SpawnStep, is_running};
@@ -95,6 +96,22 @@ fn a_process_has_the_numbers_of_its_account_and_no_capability() {
     }
     job.terminate(137).unwrap();
     exit_of(&child);
+}
+
+/// The change of the uid takes away all but those a keeper was told to hand down.
+#[test]
+fn a_process_of_another_account_is_handed_down_no_capability() {
+    let mut command = Command::new("setpriv");
+    command.args(["--inh-caps", "+chown,+kill", "--"]).arg(fixture_for_all()).current_dir("/");
+    let mut keeper = Keeper::start(command, &unique(), &["user=daemon".to_owned()], &["pause"]);
+    let pid = keeper.expect("held");
+    keeper.expect("out ready");
+    let inherited = |pid: &str| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        status.lines().find_map(|line| line.strip_prefix("CapInh:\t").map(str::to_owned)).unwrap()
+    };
+    assert_ne!(inherited(&keeper.id().to_string()), "0000000000000000");
+    assert_eq!(inherited(&pid), "0000000000000000");
 }
 
 #[test]

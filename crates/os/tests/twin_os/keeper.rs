@@ -74,7 +74,9 @@ pub(crate) fn fixture_for_all() -> String {
     let (_, path) = COPY.get_or_init(|| {
         let dir = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir().unwrap();
         let copy = dir.path().join("fixture");
-        std::fs::copy(fixture(), &copy).unwrap();
+        // Open for writing in this process it would be so in every child another test has just forked, and a program
+        // that somebody may write to is not started.
+        assert!(Command::new("cp").arg(fixture()).arg(&copy).status().unwrap().success());
         let path = copy.display().to_string();
         (dir, path)
     });
