@@ -34,11 +34,28 @@ const LAST_LOOK: Duration = Duration::from_millis(25);
 impl Content {
     /// Waits for whoever is at it. Afterwards what is wanted may be there: look again.
     pub fn flight(&self, key: Key, gave_up: &dyn Fn() -> bool) -> Result<Flight, DepotError> {
+        loop {
+            if let Some(flight) = self.flight_unless(key.clone(), gave_up, &|| false)? {
+                return Ok(flight);
+            }
+        }
+    }
+
+    /// As [`Content::flight`], but `None` as soon as it is there: of many who wait, none waits for the others too.
+    pub fn flight_unless(
+        &self,
+        key: Key,
+        gave_up: &dyn Fn() -> bool,
+        there: &dyn Fn() -> bool,
+    ) -> Result<Option<Flight>, DepotError> {
         let mut delay = FIRST_LOOK;
         loop {
+            if there() {
+                return Ok(None);
+            }
             if let Some(flight) = self.try_flight(&key)? {
                 fail::point("flight-taken");
-                return Ok(flight);
+                return Ok(Some(flight));
             }
             if gave_up() {
                 return Err(DepotError::GaveUp(key));

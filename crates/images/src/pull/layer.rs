@@ -41,11 +41,19 @@ impl<B: Blobs> Pull<'_, B> {
             return Ok(true);
         }
         meter.stage(Stage::Waiting, 0);
-        let flight = self.content.flight(Key::Layer(part.diff_id.clone()), &|| self.halt.is_called());
-        let _flight = flight.map_err(|e| self.depot(e))?;
-        if self.stands(part, &mut meter)? {
-            return Ok(true);
-        }
+        let here = || matches!(self.content.layer(&part.diff_id), Ok(Some(_)));
+        let _flight = loop {
+            let key = Key::Layer(part.diff_id.clone());
+            let flight = self.content.flight_unless(key, &|| self.halt.is_called(), &here);
+            let flight = flight.map_err(|e| self.depot(e))?;
+            if self.stands(part, &mut meter)? {
+                return Ok(true);
+            }
+            // Without it, the layer was there for a moment only.
+            if let Some(flight) = flight {
+                break flight;
+            }
+        };
         let stands = self.until_sound(|| {
             let place = self.content.new_layer(&part.diff_id)?;
             let into = Into { root: place.files(), target: Target::Overlay(marks), layout: Layout::Plain };

@@ -9,7 +9,7 @@ use crate::document::{Configuration, Descriptor, Manifest};
 /// So many at once, whatever the machine has: memory grows with each.
 const MOST_AT_ONCE: usize = 16;
 /// A registry answers several requests faster than one after the other, also for a machine with one core.
-const FEWEST_AT_ONCE: usize = 3;
+const FEWEST_AT_ONCE: usize = 4;
 
 /// Docker makes images of up to 127 layers. A mount takes some more, as long as all fit into a page of numbers.
 const MOST_STACKED: usize = 150;
@@ -118,6 +118,6 @@ mod tests {
 
     #[test]
     fn neither_one_by_one_nor_without_bound() {
-        assert_eq!([1, 2, 4, 128].map(at_once), [3, 3, 4, 16]);
+        assert_eq!([1, 2, 8, 128].map(at_once), [4, 4, 8, 16]);
     }
 }
