@@ -122,6 +122,8 @@ fn hunt(root: &Path, out: &Path, package: &str, part: usize) -> Result<()> {
     command.args(["--", "--lib", "--bins", "--tests"]).env("PORTHOLE_FIXTURE", static_fixture()?);
     // It waits ten seconds for time-outs, hundreds of times.
     command.args(["--", "--skip", "a_holder_that_is_stuck"]);
+    // Nobody follows a mutant's backtrace, and compiling is most of the hunt.
+    command.env("CARGO_PROFILE_DEV_DEBUG", "none");
     // Found by an outer cargo; cargo-mutants would hand it to the copies it builds.
     command.env_remove("CARGO_MANIFEST_DIR");
     // Two copies in one target directory would run each other's programs.
