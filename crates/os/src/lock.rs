@@ -57,6 +57,16 @@ impl Held {
         }
     }
 
+    /// Waits until nobody has the lock that somebody has now. Whether it can be had afterwards is another question.
+    /// Makes no file.
+    pub fn await_end(path: &Path) -> io::Result<()> {
+        match File::options().read(true).write(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            // Shared: of all who wait, none waits for another.
+            other => other?.lock_shared(),
+        }
+    }
+
     /// Whether somebody has the lock now. Makes no file.
     pub fn is_taken(path: &Path) -> io::Result<bool> {
         match File::options().read(true).write(true).open(path) {

@@ -1,6 +1,10 @@
 //! Single flight: of all who want the same blob, layer or flat image, in whichever process, one makes it.
 
 use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
 use std::time::Duration;
 
 use os::lock::{Held, Mode};
@@ -26,8 +30,8 @@ pub struct Flight {
     held: Option<Held>,
 }
 
-const FIRST_LOOK: Duration = Duration::from_millis(1);
-const LAST_LOOK: Duration = Duration::from_millis(25);
+/// How often one who waits asks whether to go on waiting.
+const ASK_AGAIN: Duration = Duration::from_millis(50);
 
 // === impl Content ===
 
@@ -48,7 +52,6 @@ impl Content {
         gave_up: &dyn Fn() -> bool,
         there: &dyn Fn() -> bool,
     ) -> Result<Option<Flight>, DepotError> {
-        let mut delay = FIRST_LOOK;
         loop {
             if there() {
                 return Ok(None);
@@ -57,11 +60,10 @@ impl Content {
                 fail::point("flight-taken");
                 return Ok(Some(flight));
             }
-            if gave_up() {
+            let path = self.lock_path(&key.file_name());
+            if !ended(path.clone(), gave_up).at("wait for", &path)? {
                 return Err(DepotError::GaveUp(key));
             }
-            std::thread::sleep(delay);
-            delay = LAST_LOOK.min(delay * 2);
         }
     }
 
@@ -76,6 +78,22 @@ impl Content {
     pub(super) fn must_fly(&self, key: Key) -> Result<(), DepotError> {
         let path = self.lock_path(&key.file_name());
         if Held::is_taken(&path).at("look at lock", &path)? { Ok(()) } else { Err(DepotError::NoFlight(key)) }
+    }
+}
+
+/// Whether the one who is at it has ended before the caller gave up. No call of the system waits for a lock and hears
+/// a caller too, so a thread waits, which is left behind until the lock ends.
+fn ended(lock: PathBuf, gave_up: &dyn Fn() -> bool) -> io::Result<bool> {
+    let (tell, ended) = channel();
+    let wait = move || drop(tell.send(Held::await_end(&lock)));
+    thread::Builder::new().name("flight".to_owned()).spawn(wait)?;
+    loop {
+        match ended.recv_timeout(ASK_AGAIN) {
+            Ok(waited) => return waited.map(|()| true),
+            Err(RecvTimeoutError::Disconnected) => return Ok(true),
+            Err(RecvTimeoutError::Timeout) if gave_up() => return Ok(false),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
     }
 }
 

@@ -43,3 +43,25 @@ fn a_lock_whose_file_is_removed_each_time_lets_in_one_at_a_time() {
     assert_eq!(entered.load(Ordering::SeqCst), 400);
     assert!(!path.exists());
 }
+
+#[test]
+fn who_waits_for_the_end_of_a_lock_neither_makes_nor_takes_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("lock");
+    Held::await_end(&path).unwrap();
+    assert!(!path.exists(), "nobody had it");
+    let held = Held::take(&path, Mode::Exclusive).unwrap();
+    let ended = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        let waiters = [0, 1].map(|_| {
+            scope.spawn(|| {
+                Held::await_end(&path).unwrap();
+                assert_eq!(ended.load(Ordering::SeqCst), 1, "it has not ended");
+            })
+        });
+        assert!(waiters.iter().all(|waiter| !waiter.is_finished()));
+        ended.store(1, Ordering::SeqCst);
+        held.remove().unwrap();
+    });
+    assert!(Held::try_take(&path, Mode::Exclusive).unwrap().is_some());
+}
