@@ -108,7 +108,10 @@ impl Gate {
             Tier::Fuzz => fuzz::gate(&self.stamp),
             Tier::Unit => Ok([self.suite(tier, &[])?, self.fuzz_replay()?, self.doc_tests()?].concat()),
             Tier::Wine => self.wine(),
-            Tier::Twin => self.suite(tier, &[("PORTHOLE_FIXTURE", suite::static_fixture()?)]),
+            Tier::Twin => {
+                let holder = ("PORTHOLE_HOLD", suite::holder()?);
+                self.suite(tier, &[("PORTHOLE_FIXTURE", suite::static_fixture()?), holder])
+            }
             Tier::Cluster | Tier::Foreign => {
                 self.suite(tier, &[("PORTHOLE_FIXTURE", suite::static_fixture()?)])
             }

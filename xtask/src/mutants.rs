@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use testbed::tools::{progress, repo_root};
 
 use crate::gate::lint::installed;
-use crate::gate::suite::static_fixture;
+use crate::gate::suite::{holder, static_fixture};
 use crate::results::{self, Stamp};
 
 const CARGO_MUTANTS: &str = "27.1.0";
@@ -120,6 +120,7 @@ fn hunt(root: &Path, out: &Path, package: &str, part: usize) -> Result<()> {
     command.args(["--minimum-test-timeout", "60"]);
     // Doc tests cost seconds for each mutant and look at none of this code.
     command.args(["--", "--lib", "--bins", "--tests"]).env("PORTHOLE_FIXTURE", static_fixture()?);
+    command.env("PORTHOLE_HOLD", holder()?);
     // It waits ten seconds for time-outs, hundreds of times.
     command.args(["--", "--skip", "a_holder_that_is_stuck"]);
     // Nobody follows a mutant's backtrace, and compiling is most of the hunt.

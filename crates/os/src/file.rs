@@ -24,6 +24,18 @@ pub struct Disk {
     pub available: u64,
 }
 
+/// What stands at a path, after all links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Directory,
+    File,
+    /// A Unix socket, which Windows has too.
+    Socket,
+    /// A device, a pipe.
+    Other,
+    Missing,
+}
+
 /// Which file a path led to, and in which state: equal stamps mean that it was not replaced or written meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
@@ -74,6 +86,21 @@ pub fn write_program(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// there already is closed, unless it belongs to somebody else.
 pub fn make_private_dir(path: &Path) -> io::Result<()> {
     sys::file::make_private_dir(path)
+}
+
+/// As [`make_private_dir`], but other accounts may pass through to what is open in it. On Windows they always may.
+pub fn make_passable_dir(path: &Path) -> io::Result<()> {
+    sys::file::make_passable_dir(path)
+}
+
+/// What stands at a path. A link is followed, one that leads nowhere is missing.
+pub fn kind(path: &Path) -> io::Result<Kind> {
+    match sys::file::kind(path) {
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(Kind::Missing)
+        }
+        other => other,
+    }
 }
 
 /// Renames within a directory; on Windows waits a moment for those who still have something in it open.

@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::check::args::CheckArgs;
 use crate::failure::{Outcome, code};
-use crate::{check, doctor, image, logs, manifests, ps, root, up, webhook};
+use crate::{check, debug, doctor, image, logs, manifests, ps, root, up, webhook};
 
 /// Windows nodes for Kubernetes in one binary.
 #[derive(Debug, Parser)]
@@ -50,6 +50,9 @@ enum Verb {
     /// Render what a cluster needs beside its nodes, ready to apply
     #[command(subcommand)]
     Manifests(manifests::Manifests),
+    /// For those who test porthole itself
+    #[command(subcommand, hide = true)]
+    Debug(debug::DebugVerb),
     /// Judge pods for an API server: the pod rules and the HostProcess policy as an admission webhook
     #[command(after_help = webhook::EXAMPLES)]
     Webhook(Box<webhook::WebhookArgs>),
@@ -152,6 +155,7 @@ impl Cli {
             Verb::Ps(args) => ps::ps(args),
             Verb::Logs(args) => logs::logs(args),
             Verb::Check(args) => check::check(args),
+            Verb::Debug(verb) => debug::debug(verb),
             Verb::Doctor(args) => doctor::doctor(args),
             Verb::Image(verb) => image::image(verb),
             Verb::Manifests(which) => manifests::manifests(which),

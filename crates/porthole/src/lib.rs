@@ -10,12 +10,14 @@
 //! | [`image`] | `porthole image pull`, `push`, `ls`, `inspect`, `rm`, `save`, `load`, `fsck`, `gc`, `build`, `explain` |
 //! | [`manifests`] | `porthole manifests NAME` |
 //! | [`webhook`] | `porthole webhook` |
+//! | [`debug`] | `porthole debug failpoints` |
 //!
 //! Beside them: [`cli`] declares the arguments, [`manifest`] reads files of pods, [`failure`] knows the exit
 //! codes, [`table`] aligns columns, [`root`] says where state is, [`embedded`] has the holder's program.
 
 pub mod check;
 pub mod cli;
+pub mod debug;
 pub mod doctor;
 pub mod embedded;
 pub mod failure;

@@ -21,8 +21,10 @@ pub fn logs(args: &LogsArgs) -> Outcome {
     let look = || view::pods(&layout, &boot_id).or_environment();
     let (pod, container) = find(&look()?, args)?;
     let attempt = attempt(&container, args.previous)?;
-    let path = layout.pod(pod.uid).container(&container.name).log(attempt);
-    let mut reader = LogReader::new(&path);
+    let path = if args.previous { &container.previous_log } else { &container.log };
+    // One that was never started has written nothing.
+    let Some(path) = path else { return Ok(code::OK) };
+    let mut reader = LogReader::new(path);
     loop {
         // Ask before reading: what was written before the end is then read after it.
         let over =

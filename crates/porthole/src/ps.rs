@@ -66,6 +66,8 @@ mod tests {
             message: Some("gone".into()),
             started: None,
             finished: None,
+            log: None,
+            previous_log: None,
         };
         let pod = PodView {
             namespace: "default".into(),

@@ -7,16 +7,17 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::anyhow;
 use images::{Access, Caller, Progress, Source};
 use os::interrupt::Interrupt;
 use runtime::admit::{Admitted, admit};
+use runtime::pods::{Happened, RuntimeEvent};
 use runtime::run::event::{Event, What};
 use runtime::run::{self, Mode, PodRun};
-use runtime::{Node, NodeError};
+use runtime::{Node, NodeError, Runtime};
 
 use crate::cli::{Root, UpArgs};
 use crate::embedded::HOLDER;
@@ -34,21 +35,22 @@ pub fn up(args: &UpArgs) -> Outcome {
     let files = args.files.iter().map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;
     let unlimited = check_account()?;
     let interrupts = os::interrupt::interrupts().or_environment()?;
-    let node = Arc::new(open(args)?);
-    let mut pods = admit_all(&node, &files)?;
+    let runtime = Runtime::open(open(args)?);
+    let node = runtime.node();
+    let mut pods = admit_all(node, &files)?;
     if unlimited {
         pods.iter_mut().flat_map(|pod| &mut pod.containers).for_each(|c| c.limits = Default::default());
     }
-    name_forgotten(&node, &pods);
+    name_forgotten(node, &pods);
     // Every image before any container: a pod whose image is missing starts nothing.
     let interrupts = Mutex::new(interrupts);
-    let images = pull(&node, &pods, &args.root, &interrupts)?;
+    let images = pull(node, &pods, &args.root, &interrupts)?;
     let interrupts = interrupts.into_inner().unwrap_or_else(PoisonError::into_inner);
     if !args.once {
-        settle(&node);
+        settle(node);
     }
     let mode = if args.once { Mode::Once } else { Mode::AsThePodSays };
-    let mut session = Session::new(&node, args, interrupts);
+    let mut session = Session::new(&runtime, args, interrupts);
     for (pod, images) in pods.into_iter().zip(images) {
         session.start(pod, images, mode)?;
     }
@@ -94,7 +96,7 @@ fn settle(node: &Node) {
 /// Pods of an earlier `up` that nobody looks after any more: they run on, and that must not go unsaid.
 fn name_forgotten(node: &Node, pods: &[Admitted]) {
     let there = runtime::view::pods(&node.layout, &node.facts.boot_id).unwrap_or_default();
-    for pod in there.iter().filter(|there| pods.iter().all(|pod| pod.uid != there.uid)) {
+    for pod in there.iter().filter(|there| pods.iter().all(|pod| pod.uid.to_string() != there.uid)) {
         let name = format!("{}/{}", pod.namespace, pod.name);
         say(&format!("{name} of {} is still here from an earlier run and is left alone", pod.file.display()));
     }
@@ -147,7 +149,7 @@ fn admit_all(node: &Node, files: &[Manifest]) -> Result<Vec<Admitted>, Failure> 
     for file in files {
         for pod in &file.pods {
             let name = pod.metadata.name.as_deref().unwrap_or("?");
-            match admit(pod, &file.path, &node.layout, &node.facts.account) {
+            match admit(pod, &file.path, &node.layout) {
                 Ok(pod) if admitted.iter().any(|other| other.uid == pod.uid) => {
                     wrong.push(format!("{}: pod {} is there twice", file.path.display(), pod.full_name()));
                 }
@@ -167,13 +169,15 @@ fn admit_all(node: &Node, files: &[Manifest]) -> Result<Vec<Admitted>, Failure> 
 
 /// One `up`, from its first pod to its last.
 struct Session<'a> {
-    node: &'a Arc<Node>,
+    runtime: &'a Runtime,
     once: bool,
     pods: Vec<PodRun>,
     screen: Screen,
     interrupts: Receiver<Interrupt>,
     news: Receiver<Event>,
     events: Sender<Event>,
+    /// What the runtime has to say about them.
+    remarks: Receiver<RuntimeEvent>,
     first_failure: Option<u32>,
     /// The pod that this host does not let us start: the others do not go on without it.
     cannot: Option<String>,
@@ -183,10 +187,11 @@ struct Session<'a> {
 // === impl Session ===
 
 impl<'a> Session<'a> {
-    fn new(node: &'a Arc<Node>, args: &UpArgs, interrupts: Receiver<Interrupt>) -> Session<'a> {
+    fn new(runtime: &'a Runtime, args: &UpArgs, interrupts: Receiver<Interrupt>) -> Session<'a> {
         let (events, news) = channel();
         Session {
-            node,
+            runtime,
+            remarks: runtime.events(),
             once: args.once,
             pods: Vec::new(),
             screen: Screen::new(args.plain),
@@ -203,8 +208,8 @@ impl<'a> Session<'a> {
         for warning in &pod.warnings {
             self.screen.note(&format!("{}: {warning}", pod.full_name()));
         }
-        self.screen.expect(&pod, &self.node.layout);
-        let started = run::start(self.node, pod, images, mode, &self.events);
+        self.screen.expect(&pod, &self.runtime.node().layout);
+        let started = run::start(self.runtime, pod, images, mode, &self.events);
         match started {
             Ok(pod) => self.pods.push(pod),
             Err(e) => {
@@ -225,6 +230,7 @@ impl<'a> Session<'a> {
             if self.interrupts.try_recv().is_ok() {
                 self.stop();
             }
+            self.show_remarks();
             self.screen.follow();
         }
         self.finish()?;
@@ -290,7 +296,18 @@ impl<'a> Session<'a> {
         Err(Failure::new(code::ENVIRONMENT, anyhow!("clean up: {}", list.join("; "))))
     }
 
+    /// Of what the runtime tells, the rest is told by the pods themselves.
+    fn show_remarks(&mut self) {
+        while let Ok(remark) = self.remarks.try_recv() {
+            if let Happened::Warning(text) = remark.what {
+                let (pod, container) = (remark.pod_name, remark.container_name.unwrap_or_default());
+                self.screen.note(&format!("warning: {pod}/{container}: {text}"));
+            }
+        }
+    }
+
     fn drain(&mut self) {
+        self.show_remarks();
         while let Ok(event) = self.news.try_recv() {
             self.hear(&event);
         }

@@ -4,19 +4,21 @@
 //! volume it asked for is worse than one that does not run.
 
 mod account;
+pub mod volumes;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use images::Source;
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
-use os::host::Account;
 use os::job::JobLimits;
 use plan::quantity::Quantity;
 use uuid::Uuid;
 
 use crate::layout::Layout;
 use crate::record::{self, Kind};
+use volumes::Volume;
 
 /// A pod that may run, with everything resolved that can be without touching the host.
 #[derive(Debug, Clone)]
@@ -25,6 +27,13 @@ pub struct Admitted {
     pub namespace: String,
     pub name: String,
     pub file: PathBuf,
+    pub labels: BTreeMap<String, String>,
+    pub annotations: BTreeMap<String, String>,
+    /// The RuntimeClass it names; empty for none.
+    pub handler: String,
+    /// `runAsUserName` for containers that say nothing else.
+    pub user: Option<String>,
+    pub volumes: Vec<Volume>,
     pub spec_digest: String,
     pub grace: Duration,
     pub restart: RestartPolicy,
@@ -78,10 +87,10 @@ pub enum Refused {
     RestartPolicy { field: &'static str, found: String },
     #[error("{field}: two containers are called {name:?}")]
     Twice { field: String, name: String },
-    #[error(
-        "{field}: {wanted:?} is not the account porthole runs as ({own}); other accounts are not supported yet"
-    )]
-    Account { field: String, wanted: String, own: String },
+    #[error("{field}: there is no volume {name:?}")]
+    NoVolume { field: String, name: String },
+    #[error("{field}: wanted {wanted}, found {found:?}")]
+    Value { field: String, wanted: &'static str, found: String },
 }
 
 const DEFAULT_GRACE: i64 = 30;
@@ -92,7 +101,7 @@ const LONGEST_NAME: usize = 253;
 const LONGEST_LABEL: usize = 63;
 
 /// Checks a pod of a file against this host. All that is wrong is said at once.
-pub fn admit(pod: &Pod, file: &Path, layout: &Layout, account: &Account) -> Result<Admitted, Vec<Refused>> {
+pub fn admit(pod: &Pod, file: &Path, layout: &Layout) -> Result<Admitted, Vec<Refused>> {
     let mut refused = Vec::new();
     let name = pod.metadata.name.clone().unwrap_or_default();
     let namespace = pod.metadata.namespace.clone().unwrap_or_else(|| "default".to_owned());
@@ -103,7 +112,8 @@ pub fn admit(pod: &Pod, file: &Path, layout: &Layout, account: &Account) -> Resu
     };
     refused.extend(kind_of_pod(pod, spec));
     refused.extend(unsupported(spec));
-    refused.extend(account::refused(spec, account));
+    refused.extend(account::refused(spec));
+    let volumes = volumes::read(spec, &mut refused);
     let restart = RestartPolicy::parse(spec.restart_policy.as_deref());
     let base = file.parent().unwrap_or_else(|| Path::new("."));
     let containers = asked(spec, base, &mut refused);
@@ -116,6 +126,11 @@ pub fn admit(pod: &Pod, file: &Path, layout: &Layout, account: &Account) -> Resu
                 namespace,
                 name,
                 file: file.to_owned(),
+                labels: pod.metadata.labels.clone().unwrap_or_default(),
+                annotations: pod.metadata.annotations.clone().unwrap_or_default(),
+                handler: spec.runtime_class_name.clone().unwrap_or_default(),
+                user: account::of_pod(spec),
+                volumes,
                 spec_digest: record::digest(spec).unwrap_or_default(),
                 grace: Duration::from_secs(u64::try_from(grace).unwrap_or(0)).min(LONGEST_GRACE),
                 restart,
@@ -192,17 +207,11 @@ fn unsupported(spec: &PodSpec) -> Vec<Refused> {
     let mut refused = Vec::new();
     let mut refuse = |field: String, what| refused.push(Refused::Unsupported { field, what });
     for (kind, field, container) in listed(spec) {
-        if container.volume_mounts.iter().flatten().next().is_some() {
-            refuse(format!("{field}.volumeMounts"), "volumes are");
+        if container.volume_devices.iter().flatten().next().is_some() {
+            refuse(format!("{field}.volumeDevices"), "block devices are");
         }
         if container.env_from.iter().flatten().next().is_some() {
             refuse(format!("{field}.envFrom"), "variables from a cluster's objects are");
-        }
-        if container.tty == Some(true) || container.stdin == Some(true) {
-            refuse(
-                format!("{field}.{}", if container.tty == Some(true) { "tty" } else { "stdin" }),
-                "terminals are",
-            );
         }
         if kind == Kind::Init && container.restart_policy.is_some() {
             refuse(format!("{field}.restartPolicy"), "sidecar containers are");

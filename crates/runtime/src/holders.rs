@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use holder::client::{Client, ClientError};
 use os::channel::Endpoint;
@@ -19,6 +20,10 @@ pub enum HolderError {
     #[error(transparent)]
     Client(#[from] ClientError),
 }
+
+/// How long a holder may take to end its containers when they are killed, and then itself.
+const PATIENCE: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// Writes the holder's program under a name that its content decides, unless it is there. A running holder
 /// of another version keeps its own file: an upgrade never touches it.
@@ -48,6 +53,57 @@ pub fn start(program: &Path, endpoint: &Endpoint, log: &Path) -> Result<Client, 
         return Err(HolderError::NotReady { path: program.to_owned(), said });
     }
     Ok(Client::connect(endpoint)?)
+}
+
+/// Ends a holder and everything it holds. One that is gone already is no error.
+pub(crate) fn end(endpoint: &Endpoint) -> io::Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let mut client = match Client::connect(endpoint) {
+            Err(e) if e.is_absent() => break,
+            Err(e) if Instant::now() > deadline => return Err(io::Error::other(crate::error::chain(&e))),
+            Err(_) => {
+                std::thread::sleep(LOOK_AGAIN);
+                continue;
+            }
+            Ok(client) => client,
+        };
+        if Instant::now() > deadline {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "the holder does not end"));
+        }
+        if stop_all(&mut client, Duration::ZERO).is_ok() {
+            wait_until_ended(&mut client);
+        }
+        // Refused only while something runs: the next round stops that too.
+        drop(client.leave());
+        drop(client);
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    os::channel::remove_leftover(endpoint)
+}
+
+/// Asks every running container of a holder to end.
+fn stop_all(client: &mut Client, grace: Duration) -> Result<(), ClientError> {
+    for held in client.list()? {
+        if held.exit.is_none() {
+            match client.stop(&held.id, grace) {
+                // It ended between the two questions.
+                Err(ClientError::Refused { .. }) => {}
+                other => other?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn wait_until_ended(client: &mut Client) {
+    let deadline = Instant::now() + PATIENCE;
+    while let Ok(held) = client.list()
+        && held.iter().any(|held| held.exit.is_none())
+        && Instant::now() < deadline
+    {
+        std::thread::sleep(LOOK_AGAIN);
+    }
 }
 
 #[cfg(test)]

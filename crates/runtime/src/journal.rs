@@ -1,4 +1,7 @@
-//! What was done to the host for a pod, written down before it is done, so that it can be undone.
+//! What was done to the host for a pod or a container, written down before it is done, so that it can be undone.
+//!
+//! A pod has a journal for what serves all its containers, and each container one for its own: what was done for a
+//! container goes when it ends, however long its pod lives, and no journal grows with restarts.
 //!
 //! One line per effect: a checksum, a space, JSON. A crash can tear only the last line, and an effect whose
 //! line is torn never happened, because the line comes first. Undoing is safe to repeat.
@@ -11,12 +14,34 @@ use os::channel::Endpoint;
 use os::job::JobName;
 use serde::{Deserialize, Serialize};
 
-/// Something on the host that a pod's removal must take back. Files inside the pod's own directory are not
-/// listed: they go with it.
+/// Something on the host that a removal must take back. Files inside the pod's own directory are not listed: they go
+/// with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Effect {
-    Holder { endpoint: Endpoint },
+    Holder {
+        endpoint: Endpoint,
+    },
     Job(JobName),
+    /// Made as a mount point or as the way to one; goes if it is empty.
+    Directory {
+        path: PathBuf,
+    },
+    /// An empty file, made as a mount point.
+    File {
+        path: PathBuf,
+    },
+    /// A link inside a volume.
+    Link {
+        path: PathBuf,
+    },
+    /// A container's image where other programs see it; goes with everything in it.
+    Tree {
+        path: PathBuf,
+    },
+    /// A temporary user.
+    User {
+        name: String,
+    },
 }
 
 /// Opened for each line: an open file would keep the pod's directory from being removed on Windows.
@@ -47,16 +72,32 @@ impl Journal {
         Ok(Journal { path: path.to_owned() })
     }
 
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Writes the effect down. Only after this may it be done.
     pub fn record(&mut self, effect: &Effect) -> Result<(), JournalError> {
-        let open = || File::options().append(true).open(&self.path);
-        let written = line(effect).and_then(|line| open()?.write_all(line.as_bytes()));
+        let written = line(effect).and_then(|line| {
+            let mut file = File::options().append(true).open(&self.path)?;
+            file.write_all(line.as_bytes())?;
+            // Processes do not outlive a power cut; everything else does, and its line must too.
+            if effect.outlives_the_machine() { file.sync_data() } else { Ok(()) }
+        });
         written.map_err(|source| JournalError::Io { path: self.path.clone(), source })
     }
 
     /// Every effect, in the order it was written. A journal that is not there has none.
     pub fn read(path: &Path) -> Result<Vec<Effect>, JournalError> {
         Ok(read_lines(path)?.0)
+    }
+}
+
+// === impl Effect ===
+
+impl Effect {
+    fn outlives_the_machine(&self) -> bool {
+        !matches!(self, Effect::Holder { .. } | Effect::Job(_))
     }
 }
 
@@ -115,6 +156,23 @@ mod tests {
         let (dir, path) = journal();
         assert_eq!(Journal::read(&path).unwrap(), [job("one"), job("two")]);
         assert_eq!(Journal::read(&dir.path().join("none")).unwrap(), []);
+    }
+
+    #[test]
+    fn every_kind_of_effect_reads_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        let at = |name: &str| PathBuf::from(format!("/mnt/{name}"));
+        let all = [
+            Effect::Directory { path: at("d") },
+            Effect::File { path: at("f") },
+            Effect::Link { path: at("l") },
+            Effect::Tree { path: at("t") },
+            Effect::User { name: "u".into() },
+        ];
+        let mut journal = Journal::open(&path).unwrap();
+        all.iter().for_each(|effect| journal.record(effect).unwrap());
+        assert_eq!(Journal::read(&path).unwrap(), all);
     }
 
     #[test]

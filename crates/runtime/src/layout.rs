@@ -10,6 +10,8 @@ use os::job::JobName;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use crate::ids::{ContainerId, PodId, hex};
+
 #[derive(Debug, Clone)]
 pub struct Layout {
     root: PathBuf,
@@ -21,13 +23,13 @@ pub struct PodDir {
     path: PathBuf,
 }
 
-/// The directory of one container, with files per attempt to run it.
+/// The directory of one attempt to run a container.
 #[derive(Debug, Clone)]
 pub struct ContainerDir {
     path: PathBuf,
 }
 
-/// A pod directory that is being removed; whoever finds one goes on removing.
+/// A directory that is being removed; whoever finds one goes on removing.
 const GONE: &str = "gone";
 
 // === impl Layout ===
@@ -49,8 +51,15 @@ impl Layout {
         self.root.join("pods")
     }
 
-    pub fn pod(&self, uid: Uuid) -> PodDir {
-        PodDir { path: self.pods().join(uid.to_string()) }
+    pub fn pod(&self, id: &PodId) -> PodDir {
+        PodDir { path: self.pods().join(id.as_str()) }
+    }
+
+    /// Where containers see their images: each its own at this very path, or each at one below it.
+    ///
+    /// Windows has the path that manifests know, `C:\\hpc`; elsewhere it is the node's own.
+    pub fn hpc(&self) -> PathBuf {
+        if std::path::MAIN_SEPARATOR == '\\' { PathBuf::from("C:\\hpc") } else { self.root.join("hpc") }
     }
 
     pub fn images(&self) -> PathBuf {
@@ -65,12 +74,24 @@ impl Layout {
         self.root.join("run")
     }
 
-    pub fn holder_endpoint(&self, uid: Uuid) -> Endpoint {
-        os::channel::endpoint(&self.run(), &format!("hold-{}", uid.simple()))
+    pub fn holder_endpoint(&self, id: &PodId) -> Endpoint {
+        // A socket's path may have about a hundred bytes, and a root takes most of them.
+        let name = hex(&Sha256::digest(id.as_str())[..16]);
+        os::channel::endpoint(&self.run(), &format!("hold-{name}"))
     }
 
-    pub fn job(&self, uid: Uuid, container_id: &str) -> JobName {
-        JobName { parent: format!("porthole-{}", self.digest()), id: format!("{uid}-{container_id}") }
+    pub fn job(&self, id: &ContainerId) -> JobName {
+        JobName { parent: format!("porthole-{}", self.digest()), id: id.to_string() }
+    }
+
+    /// The name of a container's temporary user. It says whose node it is: others on this machine have theirs.
+    pub fn temporary_user(&self, id: &ContainerId) -> String {
+        plan::account::temporary_user(&format!("{}{id}", self.digest())).to_owned()
+    }
+
+    /// Whether a temporary user was made for a container of this node.
+    pub fn is_temporary_user(&self, name: &str) -> bool {
+        name.starts_with(&self.digest())
     }
 
     /// The same pod of the same file under the same root is the same pod: a second `up` finds it again.
@@ -81,8 +102,7 @@ impl Layout {
     }
 
     fn digest(&self) -> String {
-        let hash = Sha256::digest(self.root.as_os_str().as_encoded_bytes());
-        hash[..4].iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&Sha256::digest(self.root.as_os_str().as_encoded_bytes())[..4])
     }
 }
 
@@ -109,8 +129,17 @@ impl PodDir {
         self.path.join("holder.log")
     }
 
-    pub fn container(&self, name: &str) -> ContainerDir {
-        ContainerDir { path: self.path.join("containers").join(name) }
+    pub fn containers(&self) -> PathBuf {
+        self.path.join("containers")
+    }
+
+    pub fn container(&self, name: &str, attempt: u32) -> ContainerDir {
+        ContainerDir { path: self.containers().join(format!("{name}-{attempt}")) }
+    }
+
+    /// An empty directory of the pod's own, as a volume.
+    pub fn volume(&self, name: &str) -> PathBuf {
+        self.path.join("volumes").join(name)
     }
 
     /// Where the directory goes to be removed, in one step that either happened or did not.
@@ -126,6 +155,10 @@ impl PodDir {
 // === impl ContainerDir ===
 
 impl ContainerDir {
+    pub fn at(path: PathBuf) -> ContainerDir {
+        ContainerDir { path }
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -134,17 +167,31 @@ impl ContainerDir {
         self.path.join("container.json")
     }
 
-    pub fn log(&self, attempt: u32) -> PathBuf {
-        self.path.join(format!("{attempt}.log"))
+    pub fn journal(&self) -> PathBuf {
+        self.path.join("journal")
     }
 
-    pub fn exit(&self, attempt: u32) -> PathBuf {
-        self.path.join(format!("{attempt}.exit.json"))
+    pub fn log(&self) -> PathBuf {
+        self.path.join("log")
+    }
+
+    pub fn exit(&self) -> PathBuf {
+        self.path.join("exit.json")
+    }
+
+    /// Where the container leaves its last words.
+    pub fn termination(&self) -> PathBuf {
+        self.path.join("termination")
     }
 
     /// What the container writes: `upper`, `work` and the `rootfs` they are seen at.
-    pub fn scratch(&self, attempt: u32) -> PathBuf {
-        self.path.join(format!("{attempt}.scratch"))
+    pub fn scratch(&self) -> PathBuf {
+        self.path.join("scratch")
+    }
+
+    /// As [`PodDir::gone`].
+    pub fn gone(&self) -> PathBuf {
+        self.path.with_extension(GONE)
     }
 }
 
@@ -168,16 +215,24 @@ mod tests {
     }
 
     #[test]
-    fn two_roots_share_no_job() {
-        let job = |root: &str| Layout::new(Path::new(root)).job(Uuid::nil(), "main-0");
-        assert_ne!(job("/a").parent, job("/b").parent);
-        assert_eq!(job("/a").id, "00000000-0000-0000-0000-000000000000-main-0");
-        assert_eq!(job("/a").parent.len(), "porthole-".len() + 8);
+    fn two_roots_share_no_job_and_no_user() {
+        let id = ContainerId::of(&PodId::from(Uuid::nil()), "main", 0);
+        let layouts = ["/a", "/b"].map(|root| Layout::new(Path::new(root)));
+        let [a, b] = layouts.clone().map(|layout| layout.job(&id));
+        assert_ne!(a.parent, b.parent);
+        assert_eq!((a.id.as_str(), a.parent.len()), (id.as_str(), "porthole-".len() + 8));
+        let [a, b] = &layouts;
+        let user = a.temporary_user(&id);
+        assert_eq!(user.len(), plan::account::LONGEST_USER);
+        assert!(a.is_temporary_user(&user) && !b.is_temporary_user(&user));
     }
 
     #[test]
     fn a_directory_on_its_way_out_is_known_by_its_name() {
-        let dir = Layout::new(Path::new("/r")).pod(Uuid::nil());
+        let dir = Layout::new(Path::new("/r")).pod(&PodId::from(Uuid::nil()));
         assert!(PodDir::is_gone(&dir.gone()) && !PodDir::is_gone(dir.path()));
+        let container = dir.container("main", 3);
+        assert!(container.path().ends_with("containers/main-3"));
+        assert!(PodDir::is_gone(&container.gone()) && !PodDir::is_gone(container.path()));
     }
 }

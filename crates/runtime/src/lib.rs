@@ -2,24 +2,34 @@
 //!
 //! | module | what it knows |
 //! |---|---|
-//! | [`layout`] | where everything is under the root directory |
-//! | [`admit`] | may this pod run here? every check, before any side effect |
-//! | [`launch`] | one container's start, from pod, image and host |
+//! | [`pods`] | the runtime: pods and containers in the grain of CRI, as states that refuse |
+//! | [`config`], [`ids`], [`error`] | what it is asked, about whom, and why it says no |
+//! | [`prepare`] | one container judged completely, before anything is touched |
+//! | [`effects`] | what is done to the host for a container, and taken back |
+//! | [`journal`] | … written down before it is done |
 //! | [`record`] | what is written down about a pod and its containers |
-//! | [`journal`] | what was done to the host, so that it can be undone |
-//! | [`holders`] | laying down, starting and reaching the holder of a pod |
-//! | [`run`] | one pod's life: start or adopt, restart, stop, clean up |
+//! | [`layout`] | where everything is under the root directory |
+//! | [`holders`] | laying down, starting, reaching and ending the holder of a pod |
+//! | [`admit`] | may this pod of a file run here? |
+//! | [`run`] | a file's pod above the runtime: init containers, restarts, back-off |
 //! | [`view`] | what is there now, read from disk and holders; needs no agent |
 //! | [`logs`] | a container's log, followed |
+//! | [`fail`] | where tests can make an agent die |
 //!
 //! The truth is on disk and in the holders. An agent that dies loses nothing, and the next one goes on.
 
 pub mod admit;
+pub mod config;
+pub mod effects;
+pub mod error;
+pub mod fail;
 pub mod holders;
+pub mod ids;
 pub mod journal;
-pub mod launch;
 pub mod layout;
 pub mod logs;
+pub mod pods;
+pub mod prepare;
 pub mod record;
 pub mod run;
 pub mod view;
@@ -28,4 +38,7 @@ mod fate;
 mod node;
 mod pins;
 
+pub use error::RuntimeError;
+pub use ids::{ContainerId, PodId};
 pub use node::{Node, NodeError};
+pub use pods::Runtime;

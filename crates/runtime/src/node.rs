@@ -7,9 +7,11 @@ use images::{ImageError, Store};
 use os::file::Lock;
 use os::host::HostFacts;
 
+use crate::effects::{Made, UndoError};
 use crate::holders::{self, HolderError};
-use crate::layout::{Layout, PodDir};
-use crate::run::remove::{self, RemoveError};
+use crate::journal::{Effect, Journal, JournalError};
+use crate::layout::{ContainerDir, Layout, PodDir};
+use crate::pods;
 
 /// An open node. While it lives no other agent can use the same root.
 #[derive(Debug)]
@@ -18,6 +20,7 @@ pub struct Node {
     pub facts: HostFacts,
     pub images: Store,
     pub holder_program: PathBuf,
+    pub(crate) made: Made,
     _lock: Lock,
 }
 
@@ -34,7 +37,11 @@ pub enum NodeError {
     #[error(transparent)]
     Holder(#[from] HolderError),
     #[error("clean up after an earlier run")]
-    Sweep(#[from] RemoveError),
+    Sweep(#[from] UndoError),
+    #[error("read what an earlier run did to this host")]
+    Journal(#[from] JournalError),
+    #[error("temporary users of containers that are gone")]
+    Users { source: io::Error },
     #[error("release images of pods that are gone")]
     Pins(#[from] images::DepotError),
 }
@@ -52,17 +59,22 @@ impl Node {
         // Job and pipe names derive from the root: it must be the same one from every working directory.
         let root = std::path::absolute(root).map_err(failed)?;
         let layout = Layout::new(&root);
-        [root.clone(), layout.pods(), layout.run()]
+        // Accounts that containers run as must get to their images, and to nothing else.
+        os::file::make_passable_dir(&root).map_err(failed)?;
+        [layout.pods(), layout.run()]
             .iter()
             .try_for_each(|dir| os::file::make_private_dir(dir))
             .map_err(failed)?;
         let Some(lock) = Lock::try_acquire(&layout.lock()).map_err(failed)? else {
             return Err(NodeError::InUse { pid: Lock::owner(&layout.lock()), root });
         };
+        let hpc = layout.hpc();
+        std::fs::create_dir_all(&hpc).map_err(|source| NodeError::Root { path: hpc, source })?;
         let node = Node {
             facts: os::host::facts().map_err(NodeError::Facts)?,
             images: Store::open(&layout.images())?,
             holder_program: holders::lay_down(&layout.bin(), holder_program)?,
+            made: Made::default(),
             layout,
             _lock: lock,
         };
@@ -72,16 +84,77 @@ impl Node {
 
     /// A directory without its record was never finished, one that is going was never gone: both go now.
     fn sweep(&self) -> Result<(), NodeError> {
-        let pods = self.layout.pods();
-        let failed = |source| NodeError::Root { path: pods.clone(), source };
-        for entry in std::fs::read_dir(&pods).map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
-            let dir = PodDir::at(path.clone());
-            if PodDir::is_gone(&path) || !dir.record().exists() {
-                remove::undo(&dir)?;
-                remove::remove_dir(&dir)?;
+        let pods = self.listed(&self.layout.pods())?;
+        let mut journals = Vec::new();
+        for dir in pods.iter().cloned().map(PodDir::at) {
+            journals.push(dir.journal());
+            let containers = self.listed(&dir.containers())?;
+            journals.extend(containers.into_iter().map(|path| ContainerDir::at(path).journal()));
+        }
+        // Everything is learned before anything is undone: what one left, another may need. A journal that cannot be
+        // read is an error for whoever undoes it, not for the others.
+        journals.iter().for_each(|journal| drop(self.made.learn(journal)));
+        for path in pods {
+            self.sweep_pod(&PodDir::at(path))?;
+        }
+        self.sweep_users()?;
+        Ok(self.release_images_of_nobody()?)
+    }
+
+    fn sweep_pod(&self, dir: &PodDir) -> Result<(), NodeError> {
+        let all = PodDir::is_gone(dir.path()) || !dir.record().exists();
+        if all {
+            // The holder first: it ends what runs.
+            self.made.undo(&dir.journal())?;
+        }
+        for path in self.listed(&dir.containers())? {
+            let container = ContainerDir::at(path.clone());
+            if all || PodDir::is_gone(&path) || !container.record().exists() {
+                self.made.undo(&container.journal())?;
+                self.away(&path, container.gone())?;
             }
         }
-        Ok(self.release_images_of_nobody()?)
+        if all { self.away(dir.path(), dir.gone()) } else { Ok(()) }
+    }
+
+    fn away(&self, path: &Path, gone: PathBuf) -> Result<(), NodeError> {
+        if PodDir::is_gone(path) {
+            return Ok(pods::take_away(path)?);
+        }
+        pods::out_of_sight(path, &gone)?;
+        Ok(pods::take_away(&gone)?)
+    }
+
+    /// Temporary users that no journal of ours lists: their container is gone, and we went before they did.
+    fn sweep_users(&self) -> Result<(), NodeError> {
+        let failed = |source| NodeError::Users { source };
+        let ours: Vec<String> = os::user::temporary().map_err(failed)?;
+        for name in ours.into_iter().filter(|name| self.layout.is_temporary_user(name)) {
+            if !self.is_needed(&name)? {
+                os::user::remove_temporary(&name).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_needed(&self, user: &str) -> Result<bool, NodeError> {
+        for pod in self.listed(&self.layout.pods())? {
+            for container in self.listed(&PodDir::at(pod).containers())? {
+                let effects = Journal::read(&ContainerDir::at(container).journal())?;
+                if effects.contains(&Effect::User { name: user.to_owned() }) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn listed(&self, dir: &Path) -> Result<Vec<PathBuf>, NodeError> {
+        let failed = |source| NodeError::Root { path: dir.to_owned(), source };
+        let entries = match std::fs::read_dir(dir) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            other => other.map_err(failed)?,
+        };
+        entries.map(|entry| entry.map(|entry| entry.path()).map_err(failed)).collect()
     }
 }

@@ -10,6 +10,7 @@ use std::fmt;
 use images::DepotError;
 
 use crate::admit::Admitted;
+use crate::config::PodConfig;
 use crate::node::Node;
 use crate::record::{self, PodRecord};
 
@@ -33,8 +34,9 @@ impl Owner {
         Owner::new(&pod.namespace, &pod.name, &pod.uid.to_string(), &pod.spec_digest)
     }
 
-    pub(crate) fn of_record(pod: &PodRecord) -> Owner {
-        Owner::new(&pod.namespace, &pod.name, &pod.uid.to_string(), &pod.spec_digest)
+    pub(crate) fn of_config(pod: &PodConfig) -> Owner {
+        let spec = pod.origin.as_ref().map(|origin| origin.spec_digest.as_str()).unwrap_or_default();
+        Owner::new(&pod.namespace, &pod.name, &pod.uid, spec)
     }
 
     fn new(namespace: &str, name: &str, uid: &str, spec: &str) -> Owner {
@@ -49,6 +51,11 @@ impl fmt::Display for Owner {
     }
 }
 
+/// The pod's images are its own no longer: after everything that ran of it is gone.
+pub(crate) fn release(node: &Node, owner: &Owner) -> Result<(), DepotError> {
+    node.images.content().unpin(&owner.to_string())
+}
+
 // === impl Node ===
 
 impl Node {
@@ -58,7 +65,7 @@ impl Node {
         for entry in std::fs::read_dir(self.layout.pods()).into_iter().flatten().flatten() {
             let dir = crate::layout::PodDir::at(entry.path());
             match record::read::<PodRecord>(&dir.record()) {
-                Ok(Some(pod)) => drop(owners.insert(Owner::of_record(&pod).to_string())),
+                Ok(Some(pod)) => drop(owners.insert(Owner::of_config(&pod.config).to_string())),
                 Ok(None) => {}
                 // Whose record cannot be read may still run: nothing is released.
                 Err(_) => return Ok(()),

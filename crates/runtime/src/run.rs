@@ -1,36 +1,37 @@
-//! One pod's life: start or adopt, restart, stop, clean up.
+//! One pod's life as a file asks for it: start or adopt, restart, stop, clean up.
 //!
-//! A thread per pod and one per container, each a plain loop; they meet only at the stop flag. Every step is
-//! written down before it is taken, so the next agent finds out where this one was.
+//! A thread per pod and one per container, each a plain loop over the runtime's verbs; they meet only at the stop flag.
+//! Each attempt to run a container is a container of its own: made, started, waited for, and removed when the attempt
+//! after the next one begins.
 
 pub mod backoff;
 pub mod event;
-pub mod remove;
 
 mod adopt;
+mod config;
 mod container;
+mod pull;
 mod stop_flag;
+mod volumes;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use holder::client::{Client, ClientError};
-use images::platform::{Host, Isolation};
-use images::{Access, Caller, Image, PullPolicy, Wanted};
-use os::channel::Endpoint;
+use images::Image;
 
 use crate::admit::{Admitted, Asked, RestartPolicy};
-use crate::holders::{self, HolderError};
-use crate::journal::{Effect, Journal, JournalError};
-use crate::layout::PodDir;
-use crate::node::Node;
-use crate::pins::Owner;
+use crate::error::{RuntimeError, chain};
+use crate::ids::PodId;
+use crate::pins::{self, Owner};
+use crate::pods::{ContainerFilter, Runtime};
 use crate::record::Kind;
 use event::{Event, What};
 use stop_flag::StopFlag;
+
+pub use pull::pull;
 
 /// A pod that runs, or has run, on this node.
 #[derive(Debug)]
@@ -42,25 +43,16 @@ pub struct PodRun {
 /// What everybody who has to do with one pod shares.
 #[derive(Debug)]
 struct Life {
-    node: Arc<Node>,
+    runtime: Runtime,
+    id: PodId,
     pod: Admitted,
     /// One per container, in the pod's order.
     images: Vec<Image>,
-    dir: PodDir,
-    endpoint: Endpoint,
     restart: RestartPolicy,
     stop: StopFlag,
     /// It could not be settled, so it is neither stopped nor removed: somebody has to look at what is there.
     unsettled: AtomicBool,
     events: Sender<Event>,
-}
-
-/// A pod whose directory is settled: only now may anything of it be started.
-#[derive(Debug)]
-struct Running<'a> {
-    life: &'a Life,
-    /// Also the gate that keeps two threads from starting two holders.
-    journal: Mutex<Journal>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -69,12 +61,14 @@ pub enum RunError {
     Image { pod: String, source: Box<images::ImageError> },
     #[error("pod {pod}: {source}")]
     Policy { pod: String, source: images::policy::UnknownPolicy },
-    #[error("pod {pod}: write its record")]
-    Record { pod: String, source: std::io::Error },
-    #[error("pod {pod}")]
-    Journal { pod: String, source: JournalError },
+    #[error("pod {pod}: {source}")]
+    Runtime { pod: String, source: RuntimeError },
     #[error("pod {pod}: remove the one that ran before")]
-    Replace { pod: String, source: remove::RemoveError },
+    Replace { pod: String, source: RuntimeError },
+    #[error("pod {pod}: make its volume {name}")]
+    Volume { pod: String, name: String, source: std::io::Error },
+    #[error("pod {pod}: release its images")]
+    Images { pod: String, source: images::DepotError },
     #[error("start a thread")]
     Thread(#[source] std::io::Error),
 }
@@ -91,20 +85,18 @@ pub enum Mode {
 /// Takes the pod up: adopts what runs of it, starts the rest. The images must be there already. Does not wait: where
 /// a pod that has changed must end first, that too can be hurried by a stop.
 pub fn start(
-    node: &Arc<Node>,
+    runtime: &Runtime,
     pod: Admitted,
     images: Vec<Image>,
     mode: Mode,
     events: &Sender<Event>,
 ) -> Result<PodRun, RunError> {
-    let dir = node.layout.pod(pod.uid);
     let restart = if mode == Mode::Once { RestartPolicy::Never } else { pod.restart };
     let life = Arc::new(Life {
-        endpoint: node.layout.holder_endpoint(pod.uid),
-        node: node.clone(),
+        runtime: runtime.clone(),
+        id: PodId::from(pod.uid),
         pod,
         images,
-        dir,
         restart,
         stop: StopFlag::default(),
         unsettled: AtomicBool::new(false),
@@ -118,39 +110,6 @@ pub fn start(
             .map_err(RunError::Thread)?
     };
     Ok(PodRun { pod: life, thread })
-}
-
-/// The images of a pod, pulled and unpacked where they were not: before anything of any pod is started.
-///
-/// A pod that is here already has its images: a registry that is away must not keep it from being taken up again.
-///
-/// From now on they are kept for the pod, until it is removed or, if it never comes to be, until the next start.
-pub fn pull(
-    node: &Node,
-    pod: &Admitted,
-    access: &Access,
-    caller: Caller<'_>,
-) -> Result<Vec<Image>, RunError> {
-    let host = Host::here(&node.facts.os, &node.facts.architecture);
-    let owner = Owner::of(pod).to_string();
-    let here = adopt::is_here(pod, &node.layout.pod(pod.uid));
-    let ensure = |asked: &Asked| {
-        let policy = asked.container.image_pull_policy.as_deref().map(PullPolicy::parse).transpose();
-        let policy = policy.map_err(|source| RunError::Policy { pod: pod.full_name(), source })?;
-        let policy =
-            if here && policy != Some(PullPolicy::Never) { Some(PullPolicy::IfNotPresent) } else { policy };
-        let wanted = Wanted {
-            source: &asked.source,
-            policy,
-            host: &host,
-            isolation: Isolation::HostProcess,
-            access,
-            pin: Some(&owner),
-        };
-        let ensured = node.images.ensure(&wanted, caller);
-        ensured.map_err(|source| RunError::Image { pod: pod.full_name(), source: Box::new(source) })
-    };
-    pod.containers.iter().map(ensure).collect()
 }
 
 // === impl PodRun ===
@@ -170,19 +129,21 @@ impl PodRun {
         let grace = at_most.map_or(self.pod.pod.grace, |limit| limit.min(self.pod.pod.grace));
         self.pod.stop.raise(grace);
         if !self.pod.unsettled.load(Ordering::Acquire) {
-            self.pod.stop_containers(grace);
+            self.pod.ask_all(grace);
         }
     }
 
     /// Waits for the end and takes everything of the pod off the host. A pod that cannot start is left as it was found.
-    pub fn remove(self) -> Result<(), remove::RemoveError> {
+    pub fn remove(self) -> Result<(), RunError> {
         let lost = self.thread.join().is_err();
         if self.pod.unsettled.load(Ordering::Acquire) {
             return Ok(());
         }
-        remove::undo(&self.pod.dir)?;
-        remove::remove_dir(&self.pod.dir)?;
-        remove::release(&self.pod.node, &Owner::of(&self.pod.pod))?;
+        let pod = self.pod.pod.full_name();
+        let removed = self.pod.runtime.remove_pod(&self.pod.id);
+        removed.map_err(|source| RunError::Runtime { pod: pod.clone(), source })?;
+        let owner = Owner::of(&self.pod.pod);
+        pins::release(self.pod.runtime.node(), &owner).map_err(|source| RunError::Images { pod, source })?;
         self.pod.tell(None, if lost { What::Lost } else { What::Removed });
         Ok(())
     }
@@ -193,41 +154,14 @@ impl PodRun {
 impl Life {
     fn settle_and_live(&self) {
         match adopt::settle(self) {
-            Ok(journal) => Running { life: self, journal: Mutex::new(journal) }.live(),
+            Ok(()) => self.live(),
             Err(e) => {
                 self.unsettled.store(true, Ordering::Release);
-                self.tell(None, What::CannotStart(remove::chain(&e)));
+                self.tell(None, What::CannotStart(chain(&e)));
             }
         }
     }
 
-    /// Asks what runs to end. A holder that is gone took its containers along.
-    fn stop_containers(&self, grace: Duration) {
-        let stopped = Client::connect(&self.endpoint).and_then(|mut client| stop_all(&mut client, grace));
-        match stopped {
-            Err(e) if !e.is_absent() => self.tell(None, What::Warning(format!("stop: {e}"))),
-            _ => {}
-        }
-    }
-
-    fn tell(&self, container: Option<&str>, what: What) {
-        let event = Event { pod: self.pod.full_name(), container: container.map(str::to_owned), what };
-        // Nobody listens any more: the program is ending.
-        drop(self.events.send(event));
-    }
-}
-
-// === impl Running ===
-
-impl std::ops::Deref for Running<'_> {
-    type Target = Life;
-
-    fn deref(&self) -> &Life {
-        self.life
-    }
-}
-
-impl Running<'_> {
     fn live(&self) {
         for (asked, image) in self.of_kind(Kind::Init) {
             if self.stop.is_raised() || self.work(asked, image) != 0 {
@@ -245,34 +179,21 @@ impl Running<'_> {
         self.pod.containers.iter().zip(&self.images).filter(move |(asked, _)| asked.kind == kind)
     }
 
-    /// The pod's holder: the one that runs, or a new one.
-    fn holder(&self) -> Result<Client, HolderError> {
-        let mut journal = self.journal.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        match Client::connect(&self.endpoint) {
-            Err(e) if e.is_absent() => {}
-            other => return Ok(other?),
-        }
-        let effect = Effect::Holder { endpoint: self.endpoint.clone() };
-        journal.record(&effect).map_err(|e| HolderError::Start {
-            path: self.node.holder_program.clone(),
-            source: std::io::Error::other(e),
-        })?;
-        holders::start(&self.node.holder_program, &self.endpoint, &self.dir.holder_log())
-    }
-}
-
-/// Asks every running container of a holder to end.
-fn stop_all(client: &mut Client, grace: Duration) -> Result<(), ClientError> {
-    for held in client.list()? {
-        if held.exit.is_none() {
-            match client.stop(&held.id, grace) {
-                // It ended between the two questions.
-                Err(ClientError::Refused { .. }) => {}
-                other => other?,
+    /// Asks what runs to end.
+    fn ask_all(&self, grace: Duration) {
+        let of_pod = ContainerFilter { pod: Some(self.id.clone()), ..ContainerFilter::default() };
+        for container in self.runtime.containers(&of_pod) {
+            if let Err(e) = self.runtime.ask_to_stop(&container.id, grace) {
+                self.tell(Some(&container.config.name), What::Warning(format!("stop: {}", chain(&e))));
             }
         }
     }
-    Ok(())
+
+    fn tell(&self, container: Option<&str>, what: What) {
+        let event = Event { pod: self.pod.full_name(), container: container.map(str::to_owned), what };
+        // Nobody listens any more: the program is ending.
+        drop(self.events.send(event));
+    }
 }
 
 // === impl Admitted ===

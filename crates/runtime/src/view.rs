@@ -8,12 +8,12 @@ use std::io;
 use holder::exit::{ExitReason, ExitRecord};
 use holder::protocol::Held;
 use serde::Serialize;
-use uuid::Uuid;
 
+use crate::error::chain;
 use crate::fate::{self, Fate, Traces};
+use crate::ids::PodId;
 use crate::layout::{ContainerDir, Layout, PodDir};
-use crate::record::{self, ContainerName, ContainerRecord, Intent, Kind, PodRecord};
-use crate::run::remove::chain;
+use crate::record::{self, ContainerName, ContainerRecord, Kind, PodRecord, State as Recorded};
 
 /// One pod, as `ps -o json` prints it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -21,7 +21,7 @@ use crate::run::remove::chain;
 pub struct PodView {
     pub namespace: String,
     pub name: String,
-    pub uid: Uuid,
+    pub uid: String,
     pub file: std::path::PathBuf,
     /// The holder's process, if it is there.
     pub holder: Option<u32>,
@@ -50,6 +50,12 @@ pub struct ContainerView {
     pub started: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished: Option<String>,
+    /// Where its log is; none before it has one.
+    #[serde(skip)]
+    pub log: Option<std::path::PathBuf>,
+    /// The log of the attempt before, if that is kept.
+    #[serde(skip)]
+    pub previous_log: Option<std::path::PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -88,49 +94,79 @@ pub fn pods(layout: &Layout, boot_id: &str) -> io::Result<Vec<PodView>> {
 }
 
 fn pod(layout: &Layout, dir: &PodDir, record: PodRecord, boot_id: &str) -> PodView {
-    let asked = fate::held(&layout.holder_endpoint(record.uid));
+    let asked = fate::held(&layout.holder_endpoint(&record.config.id));
     let (holder, held, problem) = match asked {
         Ok((pid, held)) => (pid, Some(held), None),
         Err(e) => (None, None, Some(chain(&e))),
     };
+    let (names, file) = names(dir, &record);
     let look = |name: &ContainerName| {
         let mut view = ContainerView::waiting(name, 0);
-        let dir = dir.container(&name.name);
-        if let Err(e) = look(&mut view, name, &dir, held.as_deref(), boot_id) {
+        let (attempt, dir) = last_attempt(dir, &name.name);
+        view.restarts = attempt;
+        if let Err(e) = look(&mut view, &dir, held.as_deref(), layout, boot_id) {
             view.unknown(&e.to_string());
-        }
-        let id = ContainerRecord::id(&name.name, view.restarts);
-        let died = view.reason.as_deref() == Some("HolderDied");
-        if died && os::job::holds_processes(&layout.job(record.uid, &id)).unwrap_or(false) {
-            view.message =
-                Some("its holder ended first; what it started runs on until the next `up`".to_owned());
         }
         view
     };
     PodView {
-        containers: record.containers.iter().map(look).collect(),
-        namespace: record.namespace,
-        name: record.name,
-        uid: record.uid,
-        file: record.file,
+        containers: names.iter().map(look).collect(),
+        namespace: record.config.namespace,
+        name: record.config.name,
+        uid: record.config.uid,
+        file,
         holder,
         problem,
     }
 }
 
+/// The names of a pod's containers: from the file that asked for it, else as they were made.
+fn names(dir: &PodDir, record: &PodRecord) -> (Vec<ContainerName>, std::path::PathBuf) {
+    if let Some(origin) = &record.config.origin {
+        return (origin.containers.clone(), origin.file.clone());
+    }
+    let mut names: Vec<String> = attempts(dir).into_iter().map(|(name, _)| name).collect();
+    names.sort();
+    names.dedup();
+    let name = |name| ContainerName { name, kind: Kind::Regular };
+    (names.into_iter().map(name).collect(), dir.record())
+}
+
+/// Every attempt that has a directory, by name and number.
+fn attempts(dir: &PodDir) -> Vec<(String, u32)> {
+    let entries = std::fs::read_dir(dir.containers()).into_iter().flatten().flatten();
+    let parse = |text: &str| {
+        let (name, attempt) = text.rsplit_once('-')?;
+        Some((name.to_owned(), attempt.parse().ok()?))
+    };
+    entries.filter_map(|entry| parse(entry.file_name().to_str()?)).collect()
+}
+
+fn last_attempt(dir: &PodDir, name: &str) -> (u32, ContainerDir) {
+    let of_name = attempts(dir).into_iter().filter(|(known, _)| known == name).map(|(_, attempt)| attempt);
+    // A directory without its record is only just being made.
+    let recorded = of_name.filter(|attempt| dir.container(name, *attempt).record().exists());
+    let attempt = recorded.max().unwrap_or(0);
+    (attempt, dir.container(name, attempt))
+}
+
 /// Fills in what is known of one container.
 fn look(
     view: &mut ContainerView,
-    name: &ContainerName,
     dir: &ContainerDir,
     held: Option<&[Held]>,
+    layout: &Layout,
     boot_id: &str,
 ) -> io::Result<()> {
     let Some(record) = record::read::<ContainerRecord>(&dir.record())? else { return Ok(()) };
-    view.restarts = record.attempt;
-    let id = ContainerRecord::id(&name.name, record.attempt);
-    let (exit, log) = (dir.exit(record.attempt), dir.log(record.attempt));
-    let traces = Traces { id: &id, exit: &exit, log: &log, boots: [&record.boot_id, boot_id] };
+    view.log = Some(record.log.clone());
+    view.previous_log = previous_log(dir, &record);
+    if record.state == Recorded::Created {
+        return Ok(());
+    }
+    let exit = dir.exit();
+    let traces =
+        Traces { id: record.id.as_str(), exit: &exit, log: &record.log, boots: [&record.boot_id, boot_id] };
     match traces.fate(held.unwrap_or_default().to_vec())? {
         Fate::Ended(end) if held.is_none() && end.reason == ExitReason::HolderDied => {
             view.unknown("its holder does not answer");
@@ -139,11 +175,25 @@ fn look(
         Fate::Running(held) => view.held(&held),
         Fate::NotStarted => {}
     }
-    if let Intent::Wait { reason, message } = record.state {
-        view.reason = Some(reason);
-        view.message.get_or_insert(message);
+    if let Some(message) = record.termination_message {
+        view.message = Some(message);
+    }
+    if view.reason.as_deref() == Some("HolderDied")
+        && os::job::holds_processes(&layout.job(&record.id)).unwrap_or(false)
+    {
+        view.message = Some("its holder ended first; what it started runs on until the next `up`".to_owned());
+    }
+    if let Some(waiting) = record.waiting {
+        view.reason = Some(waiting.reason);
+        view.message.get_or_insert(waiting.message);
     }
     Ok(())
+}
+
+fn previous_log(dir: &ContainerDir, record: &ContainerRecord) -> Option<std::path::PathBuf> {
+    let before = record.config.attempt.checked_sub(1)?;
+    let dir = ContainerDir::at(dir.path().with_file_name(format!("{}-{before}", record.config.name)));
+    Some(record::read::<ContainerRecord>(&dir.record()).ok()??.log)
 }
 
 // === impl PodView ===
@@ -154,7 +204,7 @@ impl PodView {
         let name = dir.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
         PodView {
             namespace: "?".to_owned(),
-            uid: name.parse().unwrap_or_default(),
+            uid: PodId::parse(&name).map(String::from).unwrap_or_default(),
             name,
             file: dir.record(),
             holder: None,
@@ -179,6 +229,8 @@ impl ContainerView {
             message: None,
             started: None,
             finished: None,
+            log: None,
+            previous_log: None,
         }
     }
 

@@ -29,6 +29,15 @@ pub(crate) fn static_fixture() -> Result<PathBuf> {
     Ok(fixture.context("cargo named no fixture")?.path)
 }
 
+/// The program that holds pods, for tests that drive the runtime without porthole.
+pub(crate) fn holder() -> Result<PathBuf> {
+    let mut command = cargo::command("build")?;
+    cargo::reporting(&mut command).args(["--package", "holder", "--bin", "porthole-hold"]);
+    let output = progress::step("build the holder", || progress::run(&mut command))?;
+    let holder = cargo::built(&output.stdout)?.into_iter().find(|built| built.name == "porthole-hold");
+    Ok(holder.context("cargo named no holder")?.path)
+}
+
 // === impl Gate ===
 
 impl Gate {

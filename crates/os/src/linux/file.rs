@@ -4,13 +4,13 @@ use std::ffi::CStr;
 use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use crate::file::{Disk, Stamp};
+use crate::file::{Disk, Kind, Stamp};
 
 pub(crate) fn elevated() -> bool {
     rustix::process::geteuid().is_root()
@@ -67,14 +67,33 @@ pub(crate) fn sync_disk(path: &Path) -> io::Result<()> {
 }
 
 pub(crate) fn make_private_dir(path: &Path) -> io::Result<()> {
+    make_dir(path, 0o700)
+}
+
+pub(crate) fn make_passable_dir(path: &Path) -> io::Result<()> {
+    make_dir(path, 0o711)
+}
+
+pub(crate) fn kind(path: &Path) -> io::Result<Kind> {
+    let found = std::fs::metadata(path)?.file_type();
+    Ok(match found {
+        _ if found.is_dir() => Kind::Directory,
+        _ if found.is_file() => Kind::File,
+        _ if found.is_socket() => Kind::Socket,
+        _ => Kind::Other,
+    })
+}
+
+/// A directory that is there gets the mode too: never a wider one in between.
+fn make_dir(path: &Path, mode: u32) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     let found = std::fs::symlink_metadata(path)?;
     if !found.is_dir() || found.uid() != rustix::process::geteuid().as_raw() {
         let text = format!("{} is not a directory of ours", path.display());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
     }
-    if found.mode() & 0o077 != 0 {
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700))?;
+    if found.mode() & 0o077 != mode & 0o077 {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::windows::ffi::OsStrExt;
-use std::os::windows::fs::OpenOptionsExt;
+use std::os::windows::fs::{MetadataExt, OpenOptionsExt};
 use std::os::windows::io::AsRawHandle;
 use std::path::Path;
 use std::ptr::null_mut;
@@ -19,20 +19,24 @@ use windows_sys::Win32::Security::{
     SetFileSecurityW,
 };
 use windows_sys::Win32::Storage::FileSystem::{
-    BY_HANDLE_FILE_INFORMATION, CreateDirectoryW, DELETE, FILE_DISPOSITION_FLAG_DELETE,
-    FILE_DISPOSITION_FLAG_POSIX_SEMANTICS, FILE_DISPOSITION_INFO_EX, FILE_FLAG_BACKUP_SEMANTICS,
-    FILE_FLAG_OPEN_REPARSE_POINT, FILE_READ_ATTRIBUTES, FileDispositionInfoEx, GetDiskFreeSpaceExW,
-    GetFileInformationByHandle, GetVolumeNameForVolumeMountPointW, GetVolumePathNameW,
+    BY_HANDLE_FILE_INFORMATION, CreateDirectoryW, DELETE, FILE_ATTRIBUTE_REPARSE_POINT,
+    FILE_ATTRIBUTE_TAG_INFO, FILE_DISPOSITION_FLAG_DELETE, FILE_DISPOSITION_FLAG_POSIX_SEMANTICS,
+    FILE_DISPOSITION_INFO_EX, FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT, FILE_READ_ATTRIBUTES,
+    FileAttributeTagInfo, FileDispositionInfoEx, GetDiskFreeSpaceExW, GetFileInformationByHandle,
+    GetFileInformationByHandleEx, GetVolumeNameForVolumeMountPointW, GetVolumePathNameW,
     MOVEFILE_REPLACE_EXISTING, MOVEFILE_WRITE_THROUGH, MoveFileExW, SetFileInformationByHandle,
 };
 
 use super::handle::{check, code, error, size_of};
 use super::security::{self, Descriptor};
 use super::text::{narrow, wide};
-use crate::file::{Disk, Stamp};
+use crate::file::{Disk, Kind, Stamp};
 
 /// Accounts that may own a private directory besides ourselves: the system and the administrators.
 const TRUSTED: [&str; 2] = ["S-1-5-18", "S-1-5-32-544"];
+
+/// What a Unix socket's file is marked with.
+const IO_REPARSE_TAG_AF_UNIX: u32 = 0x8000_0023;
 
 /// How long a removal waits for the last handles of ended processes.
 const LINGER: Duration = Duration::from_secs(3);
@@ -92,6 +96,35 @@ pub(crate) fn identity_at(path: &Path) -> io::Result<(u64, u64)> {
 fn look(path: &Path) -> io::Result<File> {
     let flags = FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_BACKUP_SEMANTICS;
     File::options().access_mode(FILE_READ_ATTRIBUTES).custom_flags(flags).open(path)
+}
+
+/// Whoever may pass through is decided by a privilege that everybody has, not by the directory.
+pub(crate) fn make_passable_dir(path: &Path) -> io::Result<()> {
+    make_private_dir(path)
+}
+
+/// A socket's file cannot be opened but as the reparse point that it is.
+pub(crate) fn kind(path: &Path) -> io::Result<Kind> {
+    let found = std::fs::symlink_metadata(path)?;
+    if found.file_attributes() & FILE_ATTRIBUTE_REPARSE_POINT != 0 && tag(path)? == IO_REPARSE_TAG_AF_UNIX {
+        return Ok(Kind::Socket);
+    }
+    let found = std::fs::metadata(path)?;
+    Ok(if found.is_dir() { Kind::Directory } else { Kind::File })
+}
+
+fn tag(path: &Path) -> io::Result<u32> {
+    let (file, mut found) = (look(path)?, FILE_ATTRIBUTE_TAG_INFO::default());
+    // SAFETY: the handle is open, and the structure is the one of this class and as long as we say.
+    check(unsafe {
+        GetFileInformationByHandleEx(
+            file.as_raw_handle(),
+            FileAttributeTagInfo,
+            (&raw mut found).cast(),
+            size_of::<FILE_ATTRIBUTE_TAG_INFO>(),
+        )
+    })?;
+    Ok(found.ReparseTag)
 }
 
 pub(crate) fn stamp(path: &Path) -> io::Result<Stamp> {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 
 use runtime::admit::Admitted;
-use runtime::layout::{ContainerDir, Layout};
+use runtime::ids::PodId;
+use runtime::layout::{ContainerDir, Layout, PodDir};
 use runtime::logs::LogReader;
 use runtime::run::event::{Event, What};
 
@@ -25,7 +26,8 @@ struct Row {
     pid: Option<u32>,
     restarts: u32,
     note: String,
-    dir: ContainerDir,
+    pod: PodDir,
+    name: String,
     reader: Option<LogReader>,
 }
 
@@ -39,13 +41,13 @@ impl Screen {
     /// A pod that is about to be started.
     pub(super) fn expect(&mut self, pod: &Admitted, layout: &Layout) {
         for asked in &pod.containers {
-            let dir = layout.pod(pod.uid).container(&asked.container.name);
             let row = Row {
                 state: "Waiting".into(),
                 pid: None,
                 restarts: 0,
                 note: String::new(),
-                dir,
+                pod: layout.pod(&PodId::from(pod.uid)),
+                name: asked.container.name.clone(),
                 reader: None,
             };
             self.rows.insert((pod.full_name(), asked.container.name.clone()), row);
@@ -135,12 +137,12 @@ impl Row {
         match what {
             What::Started { pid, attempt } => {
                 self.runs(*pid, *attempt);
-                self.reader = Some(LogReader::new(&self.dir.log(*attempt)));
+                self.reader = Some(LogReader::new(&self.dir(*attempt).log()));
             }
             What::Adopted { pid, attempt } => {
                 self.runs(*pid, *attempt);
                 // What it wrote before was another `up`'s to show.
-                self.reader = LogReader::at_end(&self.dir.log(*attempt)).ok();
+                self.reader = LogReader::at_end(&self.dir(*attempt).log()).ok();
                 self.note = "taken up again".into();
             }
             What::Ended(record) => {
@@ -153,6 +155,10 @@ impl Row {
             }
             _ => {}
         }
+    }
+
+    fn dir(&self, attempt: u32) -> ContainerDir {
+        self.pod.container(&self.name, attempt)
     }
 
     fn runs(&mut self, pid: u32, attempt: u32) {

@@ -180,7 +180,8 @@ impl Stage {
     /// The control groups of this root.
     pub(crate) fn jobs(&self) -> Vec<PathBuf> {
         let layout = runtime::layout::Layout::new(&self.root());
-        let parent = layout.job(Default::default(), "x").parent;
+        let any = runtime::ContainerId::of(&runtime::PodId::parse("x").unwrap(), "x", 0);
+        let parent = layout.job(&any).parent;
         let trees = fs::read_dir("/sys/fs/cgroup").unwrap().map(|entry| entry.unwrap().path());
         trees.map(|tree| tree.join(&parent)).filter(|group| group.exists()).collect()
     }

@@ -1,18 +1,13 @@
-//! As whom the containers are to run. An account equal to our own needs no logon; others come with the rest of the
-//! runtime, and until then they are refused, never passed over.
+//! As whom the containers are to run. Names are judged when a container is made: only then is the host asked. What
+//! cannot be had without a cluster is refused here, never passed over.
 
 use k8s_openapi::api::core::v1::{PodSpec, WindowsSecurityContextOptions};
-use os::host::Account;
 
 use super::{Refused, listed};
 
-pub(super) fn refused(spec: &PodSpec, own: &Account) -> Vec<Refused> {
+pub(super) fn refused(spec: &PodSpec) -> Vec<Refused> {
     let mut refused = Vec::new();
     for (field, options) in options(spec) {
-        if let Some(wanted) = options.run_as_user_name.clone().filter(|wanted| !is_own(wanted, own)) {
-            let field = format!("{field}.runAsUserName");
-            refused.push(Refused::Account { field, wanted, own: own.name.clone() });
-        }
         let gmsa = [
             ("gmsaCredentialSpecName", &options.gmsa_credential_spec_name),
             ("gmsaCredentialSpec", &options.gmsa_credential_spec),
@@ -25,6 +20,11 @@ pub(super) fn refused(spec: &PodSpec, own: &Account) -> Vec<Refused> {
     refused
 }
 
+/// The user name of the pod as a whole.
+pub(super) fn of_pod(spec: &PodSpec) -> Option<String> {
+    spec.security_context.as_ref()?.windows_options.as_ref()?.run_as_user_name.clone()
+}
+
 /// What the pod and its containers say, each with the path of its field.
 fn options(spec: &PodSpec) -> impl Iterator<Item = (String, &WindowsSecurityContextOptions)> {
     let pod = spec.security_context.as_ref().and_then(|context| context.windows_options.as_ref());
@@ -34,10 +34,4 @@ fn options(spec: &PodSpec) -> impl Iterator<Item = (String, &WindowsSecurityCont
     });
     let all = pod.into_iter().chain(containers);
     all.map(|(field, options)| (format!("{field}.securityContext.windowsOptions"), options))
-}
-
-/// SYSTEM is the account of the machine itself: LocalSystem on Windows, root on its twin.
-fn is_own(wanted: &str, own: &Account) -> bool {
-    let system = wanted.eq_ignore_ascii_case("NT AUTHORITY\\SYSTEM") || wanted.eq_ignore_ascii_case("SYSTEM");
-    wanted.eq_ignore_ascii_case(&own.name) || system && ["0", "S-1-5-18"].contains(&own.id.as_str())
 }

@@ -2,10 +2,6 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn account(name: &str, id: &str) -> Account {
-    Account { name: name.into(), id: id.into(), elevated: true }
-}
-
 /// A good pod, changed by setting one field given as a JSON pointer's last parent and a value.
 fn pod(change: impl FnOnce(&mut Value)) -> Pod {
     let mut value = json!({
@@ -23,7 +19,7 @@ fn pod(change: impl FnOnce(&mut Value)) -> Pod {
 
 fn admitted(change: impl FnOnce(&mut Value)) -> Result<Admitted, Vec<Refused>> {
     let layout = Layout::new(Path::new("/root"));
-    admit(&pod(change), Path::new("/pods/web.yaml"), &layout, &account("root", "0"))
+    admit(&pod(change), Path::new("/pods/web.yaml"), &layout)
 }
 
 fn refusals(change: impl FnOnce(&mut Value)) -> Vec<String> {
@@ -61,12 +57,10 @@ fn what_cannot_be_done_is_refused_by_name() {
         |field: &'static str, value: Value| move |p: &mut Value| p["spec"]["containers"][0][field] = value;
     for (found, expected) in [
         (
-            refusals(container("volumeMounts", json!([{"name": "v", "mountPath": "/v"}]))),
-            "spec.containers[0].volumeMounts: volumes",
+            refusals(container("volumeDevices", json!([{"name": "v", "devicePath": "/v"}]))),
+            "spec.containers[0].volumeDevices",
         ),
         (refusals(container("envFrom", json!([{}]))), "spec.containers[0].envFrom"),
-        (refusals(container("tty", json!(true))), "spec.containers[0].tty: terminals"),
-        (refusals(container("stdin", json!(true))), "spec.containers[0].stdin: terminals"),
         (
             refusals(container("env", json!([{"name": "A", "valueFrom": {}}]))),
             "spec.containers[0].env[0].valueFrom",
@@ -133,20 +127,79 @@ fn limits_are_read_and_bounded() {
 }
 
 #[test]
-fn only_our_own_account_is_taken() {
-    let wanted = |own: Account, name: &str| {
-        let pod = pod(|p| p["spec"]["securityContext"]["windowsOptions"]["runAsUserName"] = json!(name));
-        admit(&pod, Path::new("/p.yaml"), &Layout::new(Path::new("/r")), &own).is_ok()
-    };
-    assert!(wanted(account("root", "0"), "nt authority\\system"));
-    assert!(wanted(account("NT AUTHORITY\\SYSTEM", "S-1-5-18"), "SYSTEM"));
-    assert!(wanted(account("HOST\\me", "S-1-5-21-1"), "host\\ME"));
-    assert!(!wanted(account("HOST\\me", "S-1-5-21-1"), "NT AUTHORITY\\SYSTEM"));
-    assert!(!wanted(account("root", "0"), "NT AUTHORITY\\Local Service"));
-    let found = refusals(|p| {
-        p["spec"]["containers"][0]["securityContext"] = json!({"windowsOptions": {"runAsUserName": "bob"}});
-    });
-    assert!(found[0].starts_with("spec.containers[0].securityContext.windowsOptions.runAsUserName: \"bob\""));
+fn a_user_name_is_taken_along_for_whoever_knows_the_host() {
+    let pod = admitted(|p| {
+        p["spec"]["securityContext"]["windowsOptions"]["runAsUserName"] =
+            json!("NT AUTHORITY\\Local Service");
+        p["spec"]["runtimeClassName"] = json!("windows");
+        p["metadata"]["annotations"] = json!({"porthole.dev/hostprocess-mode": "symlink"});
+    })
+    .unwrap();
+    assert_eq!((pod.user.as_deref(), pod.handler.as_str()), (Some("NT AUTHORITY\\Local Service"), "windows"));
+    assert_eq!(pod.annotations["porthole.dev/hostprocess-mode"], "symlink");
+}
+
+/// Sets the pod's volumes and the mounts of its container.
+fn with_volumes(volumes: Value, mounts: Value) -> Result<Admitted, Vec<Refused>> {
+    admitted(|p| {
+        p["spec"]["volumes"] = volumes;
+        p["spec"]["containers"][0]["volumeMounts"] = mounts;
+    })
+}
+
+#[test]
+fn volumes_of_the_host_and_empty_ones_are_taken() {
+    let volumes = json!([
+        {"name": "logs", "hostPath": {"path": "/var/log", "type": "Directory"}},
+        {"name": "any", "hostPath": {"path": "/any"}},
+        {"name": "tmp", "emptyDir": {}},
+    ]);
+    let pod = with_volumes(volumes, json!([{"name": "tmp", "mountPath": "/t"}])).unwrap();
+    let host_path = |path: &str, kind| volumes::VolumeKind::HostPath { path: path.into(), kind };
+    let kinds: Vec<_> = pod.volumes.into_iter().map(|volume| volume.kind).collect();
+    let directory = host_path("/var/log", volumes::HostPathType::Directory);
+    let any = host_path("/any", volumes::HostPathType::Any);
+    assert_eq!(kinds, [directory, any, volumes::VolumeKind::EmptyDir]);
+}
+
+#[test]
+fn other_volumes_are_refused_by_name() {
+    for (volume, mount, expected) in [
+        (
+            json!({"configMap": {"name": "c"}}),
+            json!({}),
+            "spec.volumes[0].configMap: volumes of this kind are",
+        ),
+        (json!({"emptyDir": {"medium": "Memory"}}), json!({}), "spec.volumes[0].emptyDir.medium"),
+        (
+            json!({"hostPath": {"path": "/x", "type": "Door"}}),
+            json!({}),
+            "spec.volumes[0].hostPath.type: wanted",
+        ),
+        (
+            json!({"emptyDir": {}}),
+            json!({"subPath": "a"}),
+            "spec.containers[0].volumeMounts[0].subPath: parts",
+        ),
+        (
+            json!({"emptyDir": {}}),
+            json!({"name": "w"}),
+            "spec.containers[0].volumeMounts[0].name: there is no volume \"w\"",
+        ),
+        (
+            json!({"emptyDir": {}}),
+            json!({"mountPropagation": "Bidirectional"}),
+            "spec.containers[0].volumeMounts[0].mountPropagation",
+        ),
+    ] {
+        let (mut one, mut two) = (json!({"name": "v"}), json!({"name": "v", "mountPath": "/v"}));
+        for (into, from) in [(&mut one, volume), (&mut two, mount)] {
+            into.as_object_mut().unwrap().extend(from.as_object().unwrap().clone());
+        }
+        let found: Vec<_> =
+            with_volumes(json!([one]), json!([two])).unwrap_err().iter().map(ToString::to_string).collect();
+        assert!(found.iter().any(|line| line.starts_with(expected)), "{expected}: {found:?}");
+    }
 }
 
 // proves: HP-21 pure

@@ -1,78 +1,53 @@
-//! Making a pod's directory ours: a new one, the one we left, or in place of one that has changed.
+//! Making a pod ours: a new one, the one we left, or in place of one that has changed.
 
-use std::io;
 use std::time::Duration;
 
-use holder::client::Client;
-use serde_json::Map;
-
 use super::event::What;
-use super::{Life, RunError, remove, stop_all};
+use super::{Life, RunError, config, volumes};
 use crate::admit::Admitted;
-use crate::journal::Journal;
+use crate::error::RuntimeError;
 use crate::layout::PodDir;
-use crate::node::Node;
-use crate::pins::Owner;
-use crate::record::{self, ContainerName, PodRecord};
-
-/// How long a pod that is replaced may take to end after its grace period.
-const PATIENCE: Duration = Duration::from_secs(10);
+use crate::pins::{self, Owner};
+use crate::pods::PodStatus;
+use crate::record::{self, PodRecord, PodState};
 
 /// Whether this very pod has been taken up here before.
 pub(super) fn is_here(pod: &Admitted, dir: &PodDir) -> bool {
-    let record = record::read::<PodRecord>(&dir.record());
-    record.is_ok_and(|record| record.is_some_and(|record| record.spec_digest == pod.spec_digest))
+    let origin =
+        record::read::<PodRecord>(&dir.record()).ok().flatten().and_then(|record| record.config.origin);
+    origin.is_some_and(|origin| origin.spec_digest == pod.spec_digest)
 }
 
-/// The pod's journal, with its directory in order: what runs in it, if anything, is this very pod.
-pub(super) fn settle(life: &Life) -> Result<Journal, RunError> {
-    let Life { node, pod, dir, .. } = life;
-    let failed = |source| RunError::Record { pod: pod.full_name(), source };
-    let before: Option<PodRecord> = record::read(&dir.record()).map_err(failed)?;
-    if let Some(before) = &before
-        && before.spec_digest != pod.spec_digest
-    {
-        life.tell(None, What::Replacing);
-        replace(node, dir, before).map_err(|source| RunError::Replace { pod: pod.full_name(), source })?;
+/// Puts the pod in order: what runs in it, if anything, is this very pod.
+pub(super) fn settle(life: &Life) -> Result<(), RunError> {
+    let pod = || life.pod.full_name();
+    let config = config::of_pod(&life.pod, life.runtime.node());
+    match life.runtime.pod_status(&life.id) {
+        Ok(before) if before.config == config && before.state == PodState::Ready => {}
+        Ok(before) => {
+            if before.config != config {
+                life.tell(None, What::Replacing);
+            }
+            replace(life, &before)?;
+        }
+        Err(RuntimeError::NoPod(_)) => {}
+        Err(source) => return Err(RunError::Runtime { pod: pod(), source }),
     }
-    if !dir.record().exists() {
-        create(pod, dir).map_err(failed)?;
-    }
-    Journal::open(&dir.journal()).map_err(|source| RunError::Journal { pod: pod.full_name(), source })
+    life.runtime.run_pod(config).map_err(|source| RunError::Runtime { pod: pod(), source })?;
+    volumes::make(&life.pod, &life.runtime.node().layout.pod(&life.id))
 }
 
-fn create(pod: &Admitted, dir: &PodDir) -> io::Result<()> {
-    os::file::make_private_dir(dir.path())?;
-    for asked in &pod.containers {
-        std::fs::create_dir_all(dir.container(&asked.container.name).path())?;
+fn replace(life: &Life, before: &PodStatus) -> Result<(), RunError> {
+    let failed = |source| RunError::Replace { pod: life.pod.full_name(), source };
+    let grace =
+        before.config.origin.as_ref().map_or(Duration::ZERO, |it| Duration::from_secs(it.grace_seconds));
+    life.ask_all(grace);
+    for container in &before.containers {
+        // What does not end in its time is killed by the removal.
+        drop(life.runtime.stop(&container.id, grace));
     }
-    let name =
-        |asked: &crate::admit::Asked| ContainerName { name: asked.container.name.clone(), kind: asked.kind };
-    // The record comes last: a directory without it is swept.
-    record::write(
-        &dir.record(),
-        &PodRecord {
-            v: record::VERSION,
-            uid: pod.uid,
-            namespace: pod.namespace.clone(),
-            name: pod.name.clone(),
-            file: pod.file.clone(),
-            spec_digest: pod.spec_digest.clone(),
-            grace_seconds: pod.grace.as_secs(),
-            containers: pod.containers.iter().map(name).collect(),
-            unknown: Map::new(),
-        },
-    )
-}
-
-fn replace(node: &Node, dir: &PodDir, before: &PodRecord) -> Result<(), remove::RemoveError> {
-    let grace = Duration::from_secs(before.grace_seconds);
-    if let Ok(mut client) = Client::connect(&node.layout.holder_endpoint(before.uid))
-        && stop_all(&mut client, grace).is_ok()
-    {
-        remove::wait_until_ended(&mut client, grace + PATIENCE);
-    }
-    remove::undo(dir)?;
-    remove::remove_dir(dir)?;
-    remove::release(node, &Owner::of_record(before))
+    life.runtime.remove_pod(&life.id).map_err(failed)?;
+    let owner = Owner::of_config(&before.config);
+    let pod = life.pod.full_name();
+    pins::release(life.runtime.node(), &owner).map_err(|source| RunError::Images { pod, source })
 }

@@ -1,66 +1,43 @@
 //! One container of a pod: attempt after attempt, until it has ended for good.
 
-use std::io;
 use std::time::{Duration, Instant};
 
-use holder::client::{Client, ClientError};
 use holder::clock;
 use holder::exit::{ExitReason, ExitRecord, START_ERROR_CODE};
-use holder::protocol::Refusal;
 use images::Image;
 
 use super::backoff::Backoff;
 use super::event::What;
-use super::{Running, remove};
+use super::{Life, config};
 use crate::admit::Asked;
-use crate::fate::{self, Fate, Traces};
-use crate::holders::HolderError;
-use crate::journal::{Effect, JournalError};
-use crate::launch::{self, LaunchError};
-use crate::layout::ContainerDir;
-use crate::record::{self, ContainerRecord, Intent};
-
-/// Why an attempt did not come to run. Each becomes an exit with the reason `StartError`.
-#[derive(Debug, thiserror::Error)]
-enum StartError {
-    #[error(transparent)]
-    Launch(#[from] LaunchError),
-    #[error(transparent)]
-    Holder(#[from] HolderError),
-    #[error(transparent)]
-    Client(#[from] ClientError),
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    #[error("write the container's record")]
-    Record(#[from] io::Error),
-}
-
-/// How long to leave a holder alone that did not answer a question it should have.
-const ASK_AGAIN: Duration = Duration::from_millis(100);
+use crate::config::ContainerConfig;
+use crate::error::{RuntimeError, chain};
+use crate::ids::ContainerId;
+use crate::pods::{ContainerFilter, ContainerStatus};
+use crate::record::{State, Waiting};
 
 /// One container at work.
 struct Worker<'a> {
-    pod: &'a Running<'a>,
+    pod: &'a Life,
     asked: &'a Asked,
     image: &'a Image,
-    dir: ContainerDir,
     attempt: u32,
-    /// The boot in which this attempt was told to start.
-    boot_id: String,
 }
 
-// === impl Running ===
+/// How things stand with the present attempt.
+enum Now {
+    ToStart,
+    Running(ContainerId),
+    Ended(ExitRecord),
+}
 
-impl Running<'_> {
+// === impl Life ===
+
+impl Life {
     /// Runs the container until it will not be started again; its last exit code.
     pub(super) fn work(&self, asked: &Asked, image: &Image) -> u32 {
-        let dir = self.dir.container(&asked.container.name);
-        Worker { pod: self, asked, image, dir, attempt: 0, boot_id: String::new() }.run()
+        Worker { pod: self, asked, image, attempt: 0 }.run()
     }
-}
-
-fn pid_of(holder: &mut Client, id: &str) -> Result<u32, ClientError> {
-    Ok(holder.list()?.iter().find(|held| held.id == id).map_or(0, |held| held.pid))
 }
 
 // === impl Worker ===
@@ -68,15 +45,15 @@ fn pid_of(holder: &mut Client, id: &str) -> Result<u32, ClientError> {
 impl Worker<'_> {
     fn run(&mut self) -> u32 {
         let mut backoff = Backoff::default();
-        let mut fate = self.take_up();
+        let mut now = self.take_up();
         loop {
             let began = Instant::now();
-            let record = match std::mem::replace(&mut fate, Fate::NotStarted) {
-                Fate::Ended(record) => record,
-                Fate::Running(_) => self.wait(),
+            let record = match now {
+                Now::Ended(record) => record,
+                Now::Running(id) => self.wait(&id),
                 // The end was asked for first: what does not run stays so.
-                Fate::NotStarted if self.pod.stop.is_raised() => return 0,
-                Fate::NotStarted => self.start_and_wait(),
+                Now::ToStart if self.pod.stop.is_raised() => return 0,
+                Now::ToStart => self.start_and_wait(),
             };
             let code = record.code;
             self.tell(What::Ended(record));
@@ -88,123 +65,92 @@ impl Worker<'_> {
             if self.pod.stop.wait(delay) {
                 return code;
             }
-            self.forget(self.attempt);
+            self.forget_the_one_before();
             self.attempt += 1;
+            now = Now::ToStart;
         }
     }
 
-    /// What an earlier agent left of this container, if it got so far as to mean to start it.
-    fn take_up(&mut self) -> Fate {
-        match record::read::<ContainerRecord>(&self.dir.record()) {
-            Ok(None) => return Fate::NotStarted,
-            Ok(Some(record)) => (self.attempt, self.boot_id) = (record.attempt, record.boot_id),
-            Err(e) => {
-                self.warn(&format!("its record cannot be read, it starts anew: {e}"));
-                return Fate::NotStarted;
+    /// What an earlier agent left of this container: its last attempt.
+    fn take_up(&mut self) -> Now {
+        let Some(last) = self.attempts().pop() else { return Now::ToStart };
+        self.attempt = last.config.attempt;
+        match (last.state, last.exit) {
+            (State::Created, _) => Now::ToStart,
+            (State::Running, _) => {
+                if let Some(pid) = last.pid {
+                    self.tell(What::Adopted { pid, attempt: self.attempt });
+                }
+                Now::Running(last.id)
             }
+            (State::Exited, Some(exit)) => Now::Ended(exit),
+            (State::Exited, None) => Now::Ended(self.own_record("its exit record cannot be read".to_owned())),
         }
-        let fate = self.fate();
-        if let Fate::Running(held) = &fate {
-            self.tell(What::Adopted { pid: held.pid, attempt: self.attempt });
-        }
-        fate
+    }
+
+    fn attempts(&self) -> Vec<ContainerStatus> {
+        let of_pod = ContainerFilter { pod: Some(self.pod.id.clone()), ..ContainerFilter::default() };
+        let mut all = self.pod.runtime.containers(&of_pod);
+        all.retain(|container| container.config.name == self.name());
+        all.sort_by_key(|container| container.config.attempt);
+        all
     }
 
     fn start_and_wait(&mut self) -> ExitRecord {
-        match self.start() {
+        let dir = self.pod.runtime.node().layout.pod(&self.pod.id);
+        let config = config::of_container(&self.pod.pod, self.asked, self.image, &dir, self.attempt);
+        let config = match config {
+            Ok(config) => config,
+            Err(e) => return self.own_record(chain(&e)),
+        };
+        match self.create(&config) {
+            Ok(id) => self.start(&id),
+            Err(e) => {
+                if let Err(e) = self.pod.runtime.keep_refusal(&self.pod.id, &config, &e) {
+                    self.warn(&format!("keep why it was refused: {}", chain(&e)));
+                }
+                self.own_record(said(&e))
+            }
+        }
+    }
+
+    fn create(&self, config: &ContainerConfig) -> Result<ContainerId, RuntimeError> {
+        let create = || self.pod.runtime.create(&self.pod.id, config.clone());
+        match create() {
+            // An earlier agent made it for an image, or out of an environment, that is another one now.
+            Err(RuntimeError::Taken { .. }) => {
+                self.pod.runtime.remove(&ContainerId::of(&self.pod.id, &config.name, config.attempt))?;
+                create()
+            }
+            other => other,
+        }
+    }
+
+    fn start(&self, id: &ContainerId) -> ExitRecord {
+        match self.pod.runtime.start(id) {
             Ok(pid) => {
                 self.tell(What::Started { pid, attempt: self.attempt });
                 // A stop that came while we were starting did not see this container.
-                if let Some(grace) = self.pod.stop.grace() {
-                    self.pod.stop_containers(grace);
+                if let Some(grace) = self.pod.stop.grace()
+                    && let Err(e) = self.pod.runtime.ask_to_stop(id, grace)
+                {
+                    self.warn(&format!("stop: {}", chain(&e)));
                 }
-                self.wait()
+                self.wait(id)
             }
-            Err(e) => self.start_error(&e),
+            Err(e) => self.own_record(said(&e)),
         }
     }
 
-    fn start(&mut self) -> Result<u32, StartError> {
-        self.pod.node.facts.boot_id.clone_into(&mut self.boot_id);
-        let record = ContainerRecord::new(self.attempt, Intent::Start, &self.boot_id);
-        record::write(&self.dir.record(), &record)?;
-        let job = self.pod.node.layout.job(self.pod.pod.uid, &self.id());
-        self.pod
-            .journal
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .record(&Effect::Job(job.clone()))?;
-        let launch = launch::prepare(self.asked, self.image, self.id(), job, &self.dir, self.attempt)?;
-        let mut holder = self.pod.holder()?;
-        match holder.start(launch) {
-            // An earlier agent's words arrived after all.
-            Err(ClientError::Refused { why: Refusal::Taken, .. }) => Ok(pid_of(&mut holder, &self.id())?),
-            other => Ok(other?),
-        }
-    }
-
-    /// Waits for the end, whoever brings the news: the holder, or the silence after it.
-    fn wait(&self) -> ExitRecord {
-        loop {
-            let waited = Client::connect(&self.pod.endpoint).and_then(|mut client| client.wait(&self.id()));
-            if let Ok(record) = waited {
-                return record;
-            }
-            match self.fate() {
-                Fate::Ended(record) => return record,
-                Fate::NotStarted => return self.own_record("it is gone without a trace".to_owned()),
-                // The question failed, not the container: ask again, but not in a hurry.
-                Fate::Running(_) => std::thread::sleep(ASK_AGAIN),
-            }
-        }
-    }
-
-    /// Asks until there is an answer: a holder that is silent is not a holder that is gone.
-    fn fate(&self) -> Fate {
-        let (id, exit, log) = (self.id(), self.dir.exit(self.attempt), self.dir.log(self.attempt));
-        let boots = [self.boot_id.as_str(), &self.pod.node.facts.boot_id];
-        let traces = Traces { id: &id, exit: &exit, log: &log, boots };
-        let mut warned = false;
-        let held = loop {
-            match fate::held(&self.pod.endpoint) {
-                Ok((_, held)) => break held,
-                Err(e) if !std::mem::replace(&mut warned, true) => self.warn(&remove::chain(&e)),
-                Err(_) => {}
-            }
-            if self.pod.stop.wait(ASK_AGAIN) {
-                return Fate::Ended(self.own_record("its holder does not answer".to_owned()));
-            }
-        };
-        match traces.fate(held) {
-            Ok(Fate::Ended(record)) if record.reason == ExitReason::HolderDied => {
-                self.bury(&record);
-                Fate::Ended(record)
-            }
-            Ok(fate) => fate,
-            Err(e) => Fate::Ended(self.own_record(format!("its exit record cannot be read: {e}"))),
-        }
-    }
-
-    /// The holder died: what it could not end is ended, and the end written down in its stead.
-    fn bury(&self, record: &ExitRecord) {
-        let job = self.pod.node.layout.job(self.pod.pod.uid, &self.id());
-        if let Err(e) = os::job::sweep(&job) {
-            self.warn(&format!("end what its holder left: {e}"));
-        }
-        self.write_exit(record);
-    }
-
-    fn start_error(&self, error: &StartError) -> ExitRecord {
-        let record = self.own_record(remove::chain(error));
-        self.write_exit(&record);
-        record
+    fn wait(&self, id: &ContainerId) -> ExitRecord {
+        self.pod.runtime.wait(id).unwrap_or_else(|e| self.own_record(chain(&e)))
     }
 
     fn own_record(&self, message: String) -> ExitRecord {
         let now = clock::now();
         ExitRecord {
             v: 1,
-            id: self.id(),
+            id: self.name().to_owned(),
             code: START_ERROR_CODE,
             signal: None,
             reason: ExitReason::StartError,
@@ -214,45 +160,44 @@ impl Worker<'_> {
         }
     }
 
-    fn write_exit(&self, record: &ExitRecord) {
-        if let Err(e) = record.write(&self.dir.exit(self.attempt)) {
-            self.warn(&format!("write its exit record: {e}"));
-        }
-    }
-
     fn note_backoff(&self, delay: Duration) {
         let message = format!("starts again in {} s", delay.as_secs());
-        let intent = Intent::Wait { reason: "CrashLoopBackOff".to_owned(), message };
-        if let Err(e) =
-            record::write(&self.dir.record(), &ContainerRecord::new(self.attempt, intent, &self.boot_id))
-        {
-            self.warn(&format!("write its record: {e}"));
+        let waiting = Waiting { reason: "CrashLoopBackOff".to_owned(), message };
+        let id = ContainerId::of(&self.pod.id, self.name(), self.attempt);
+        match self.pod.runtime.note_waiting(&id, waiting) {
+            // Refused before it had a record.
+            Ok(()) | Err(RuntimeError::NoContainer(_)) => {}
+            Err(e) => self.warn(&chain(&e)),
         }
         self.tell(What::BackingOff { delay });
     }
 
     /// Of past attempts only the last one's log and end are kept: nothing may grow with restarts.
-    fn forget(&self, attempt: u32) {
-        let mut old = vec![self.dir.scratch(attempt)];
-        if let Some(before) = attempt.checked_sub(1) {
-            old.extend([self.dir.log(before), self.dir.exit(before)]);
-        }
-        for path in old {
-            if let Err(e) = os::file::remove_tree(&path) {
-                self.warn(&format!("remove {}: {e}", path.display()));
+    fn forget_the_one_before(&self) {
+        for old in self.attempts().iter().filter(|old| old.config.attempt < self.attempt) {
+            if let Err(e) = self.pod.runtime.remove(&old.id) {
+                self.warn(&format!("remove attempt {}: {}", old.config.attempt, chain(&e)));
             }
         }
     }
 
-    fn id(&self) -> String {
-        ContainerRecord::id(&self.asked.container.name, self.attempt)
+    fn name(&self) -> &str {
+        &self.asked.container.name
     }
 
     fn tell(&self, what: What) {
-        self.pod.tell(Some(&self.asked.container.name), what);
+        self.pod.tell(Some(self.name()), what);
     }
 
     fn warn(&self, text: &str) {
         self.tell(What::Warning(text.to_owned()));
+    }
+}
+
+/// The cause alone: whose container it is stands before it already.
+fn said(error: &RuntimeError) -> String {
+    match error {
+        RuntimeError::Refused { source, .. } => chain(source),
+        other => chain(other),
     }
 }

@@ -3,28 +3,47 @@ use std::path::Path;
 use serde_json::{Map, json};
 
 use super::*;
+use crate::config::{Mode, PodConfig};
+use crate::ids::ContainerId;
+use crate::record::{Kept, Origin, PodState, Waiting};
 
 /// A root with one pod of one container, and no holder anywhere.
 struct World {
     dir: tempfile::TempDir,
 }
 
+fn id() -> PodId {
+    PodId::from(uuid::Uuid::nil())
+}
+
 impl World {
     fn new() -> World {
         let world = World { dir: tempfile::tempdir().unwrap() };
         let dir = world.pod();
-        std::fs::create_dir_all(dir.container("main").path()).unwrap();
-        let record = PodRecord {
-            v: 1,
-            uid: Uuid::nil(),
+        std::fs::create_dir_all(dir.containers()).unwrap();
+        let config = PodConfig {
+            id: id(),
             namespace: "default".into(),
             name: "web".into(),
-            file: "/f.yaml".into(),
-            spec_digest: String::new(),
-            grace_seconds: 30,
-            containers: vec![ContainerName { name: "main".into(), kind: Kind::Regular }],
-            unknown: Map::new(),
+            uid: id().to_string(),
+            attempt: 0,
+            host_process: true,
+            host_network: true,
+            handler: String::new(),
+            hostname: String::new(),
+            labels: Default::default(),
+            annotations: Default::default(),
+            log_directory: None,
+            mode: None,
+            origin: Some(Origin {
+                file: "/f.yaml".into(),
+                spec_digest: String::new(),
+                grace_seconds: 30,
+                containers: vec![ContainerName { name: "main".into(), kind: Kind::Regular }],
+            }),
         };
+        let record =
+            PodRecord { v: 1, state: PodState::Ready, created: "t".into(), config, unknown: Map::new() };
         record::write(&dir.record(), &record).unwrap();
         world
     }
@@ -34,22 +53,36 @@ impl World {
     }
 
     fn pod(&self) -> PodDir {
-        self.layout().pod(Uuid::nil())
+        self.layout().pod(&id())
     }
 
-    fn intends(&self, attempt: u32, state: Intent) -> &World {
-        record::write(
-            &self.pod().container("main").record(),
-            &ContainerRecord::new(attempt, state, "boot-1"),
-        )
-        .unwrap();
+    fn records(&self, attempt: u32, state: Recorded, waiting: Option<Waiting>) -> &World {
+        let dir = self.pod().container("main", attempt);
+        std::fs::create_dir_all(dir.path()).unwrap();
+        let record = ContainerRecord {
+            v: 1,
+            id: ContainerId::of(&id(), "main", attempt),
+            state,
+            created: "t".into(),
+            boot_id: "boot-1".into(),
+            config: Kept { name: "main".into(), attempt, ..Kept::default() },
+            log: dir.log(),
+            mode: Mode::Bind,
+            room: None,
+            identity: None,
+            warnings: Vec::new(),
+            termination_message: None,
+            waiting,
+            unknown: Map::new(),
+        };
+        record::write(&dir.record(), &record).unwrap();
         self
     }
 
     fn ended(&self, attempt: u32, code: u32) -> &World {
         let exit =
             json!({"v": 1, "id": "main-0", "code": code, "reason": "Error", "started": "s", "finished": "f"});
-        std::fs::write(self.pod().container("main").exit(attempt), exit.to_string()).unwrap();
+        std::fs::write(self.pod().container("main", attempt).exit(), exit.to_string()).unwrap();
         self
     }
 
@@ -64,25 +97,31 @@ fn nothing_is_there_before_the_first_pod() {
 }
 
 #[test]
-fn a_container_that_was_never_started_waits() {
-    let seen = World::new().seen("boot-1");
+fn a_container_that_was_never_made_or_started_waits() {
+    let world = World::new();
+    assert_eq!(world.seen("boot-1").state, State::Waiting);
+    let seen = world.records(0, Recorded::Created, None).seen("boot-1");
     assert_eq!((seen.state, seen.restarts, seen.reason), (State::Waiting, 0, None));
 }
 
 #[test]
-fn an_exit_record_is_believed() {
+fn the_last_attempts_exit_record_is_believed() {
     let world = World::new();
-    let seen = world.intends(2, Intent::Start).ended(2, 7).seen("boot-1");
+    world.records(1, Recorded::Exited, None).ended(1, 3);
+    let seen = world.records(2, Recorded::Running, None).ended(2, 7).seen("boot-1");
     assert_eq!((seen.state, seen.exit_code, seen.restarts), (State::Exited, Some(7), 2));
     assert_eq!((seen.started.as_deref(), seen.finished.as_deref()), (Some("s"), Some("f")));
+    assert_eq!(seen.previous_log, Some(world.pod().container("main", 1).log()));
+    std::fs::create_dir(world.pod().container("main", 3).path()).unwrap();
+    assert_eq!(world.seen("boot-1").restarts, 2, "one that is only being made is none yet");
 }
 
 #[test]
 fn a_start_without_holder_or_exit_says_why() {
     let world = World::new();
-    world.intends(0, Intent::Start);
+    world.records(0, Recorded::Running, None);
     assert_eq!(world.seen("boot-1").state, State::Waiting, "without a log it never was");
-    std::fs::write(world.pod().container("main").log(0), "").unwrap();
+    std::fs::write(world.pod().container("main", 0).log(), "").unwrap();
     let seen = world.seen("boot-1");
     assert_eq!((seen.state, seen.reason.as_deref()), (State::Exited, Some("HolderDied")));
     assert!(seen.message.unwrap().contains("holder ended first"));
@@ -92,8 +131,8 @@ fn a_start_without_holder_or_exit_says_why() {
 #[test]
 fn a_container_that_backs_off_says_so() {
     let world = World::new();
-    let wait = Intent::Wait { reason: "CrashLoopBackOff".into(), message: "starts again in 10 s".into() };
-    let seen = world.intends(1, wait).ended(1, 3).seen("boot-1");
+    let wait = Waiting { reason: "CrashLoopBackOff".into(), message: "starts again in 10 s".into() };
+    let seen = world.records(1, Recorded::Exited, Some(wait)).ended(1, 3).seen("boot-1");
     assert_eq!((seen.state, seen.exit_code), (State::Exited, Some(3)));
     assert_eq!(
         (seen.reason.as_deref(), seen.message.as_deref()),
@@ -113,13 +152,14 @@ fn a_pod_on_its_way_out_or_without_record_is_not_shown() {
 #[test]
 fn damage_is_shown_where_it_is_and_hides_nothing_else() {
     let world = World::new();
-    std::fs::write(world.pod().container("main").record(), "{").unwrap();
+    world.records(0, Recorded::Running, None);
+    std::fs::write(world.pod().container("main", 0).record(), "{").unwrap();
     let seen = world.seen("boot-1");
     assert_eq!(seen.state, State::Unknown);
     assert!(seen.message.unwrap().contains("container.json"));
-    world.intends(0, Intent::Start);
-    std::fs::write(world.pod().container("main").exit(0), "{").unwrap();
-    assert!(world.seen("boot-1").message.unwrap().contains("0.exit.json"));
+    world.records(0, Recorded::Running, None);
+    std::fs::write(world.pod().container("main", 0).exit(), "{").unwrap();
+    assert!(world.seen("boot-1").message.unwrap().contains("exit.json"));
     std::fs::write(world.pod().record(), "{").unwrap();
     let pods = pods(&world.layout(), "boot-1").unwrap();
     assert!(pods[0].problem.as_ref().unwrap().contains("pod.json"), "{pods:?}");

@@ -1,0 +1,11 @@
+//! The runtime with real processes: pods and containers through the library, effects seen from outside.
+
+mod adopt;
+mod exec;
+mod limits;
+mod mounts;
+mod pods;
+mod states;
+mod termination;
+mod users;
+mod world;
