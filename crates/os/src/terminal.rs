@@ -1,5 +1,6 @@
 //! Terminals: a process that talks to a person, not to a pipe.
 
+use std::fs::File;
 use std::io;
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,16 @@ pub const END_OF_INPUT: &[u8] = sys::terminal::END_OF_INPUT;
 /// Whether reading failed because nobody is at the terminal any more, which is how a terminal's output ends.
 pub fn is_hangup(error: &io::Error) -> bool {
     sys::terminal::is_hangup(error)
+}
+
+/// The terminal that we ourselves were started at, for reading and for writing, whatever our streams are.
+pub fn open() -> io::Result<(File, File)> {
+    sys::terminal::open()
+}
+
+/// The size of the terminal that we ourselves were started at.
+pub fn size() -> io::Result<Size> {
+    sys::terminal::size()
 }
 
 // === impl Child ===

@@ -31,6 +31,19 @@ pub(crate) fn is_hangup(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EIO)
 }
 
+pub(crate) fn open() -> io::Result<(File, File)> {
+    let terminal = File::options().read(true).write(true).open("/dev/tty")?;
+    Ok((terminal.try_clone()?, terminal))
+}
+
+pub(crate) fn size() -> io::Result<Size> {
+    let (terminal, mut size) =
+        (open()?.0, libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 });
+    // SAFETY: the kernel writes one structure that outlives the call.
+    check(unsafe { libc::ioctl(terminal.as_raw_fd(), libc::TIOCGWINSZ, &raw mut size) })?;
+    Ok(Size { columns: size.ws_col, rows: size.ws_row })
+}
+
 // === impl Pty ===
 
 impl Pty {

@@ -13,7 +13,8 @@ use windows_sys::Win32::System::Threading::{
 
 use super::attributes::Attributes;
 use super::handle::code;
-use super::spawn::{Launch, create, make_inheritable, nothing, pipe};
+use super::spawn::{Launch, create};
+use super::stdio::{make_inheritable, nothing, pipe};
 use super::text::{command_line, wide};
 use crate::process::Detached;
 
@@ -26,11 +27,11 @@ pub(crate) fn detach(program: &Path, args: &[OsString], stderr: File) -> io::Res
     let stdio = [stdin.as_handle(), stdout.as_handle(), stderr.as_handle()];
     let mut attributes = Attributes::new(&stdio, None)?;
     let mut launch = launch(program, args)?;
-    let started = match create(&launch, &stdio, &mut attributes) {
+    let started = match create(&launch, Some(stdio), &mut attributes) {
         // A job around us may forbid leaving it; then the holder ends with that job, as everything in it must.
         Err(error) if code(&error) == ERROR_ACCESS_DENIED => {
             launch.flags &= !CREATE_BREAKAWAY_FROM_JOB;
-            create(&launch, &stdio, &mut attributes)?
+            create(&launch, Some(stdio), &mut attributes)?
         }
         other => other?,
     };
@@ -46,6 +47,7 @@ fn launch(program: &Path, args: &[OsString]) -> io::Result<Launch> {
         env: None,
         cwd: Some(wide(drive_root())?),
         flags: DETACHED_PROCESS | CREATE_NEW_PROCESS_GROUP | CREATE_BREAKAWAY_FROM_JOB,
+        token: None,
     })
 }
 

@@ -2,8 +2,9 @@
 
 use std::io;
 use std::os::windows::io::{AsHandle, AsRawHandle, OwnedHandle};
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use windows_sys::Win32::Foundation::{
@@ -12,17 +13,18 @@ use windows_sys::Win32::Foundation::{
 };
 use windows_sys::Win32::System::IO::{CreateIoCompletionPort, GetQueuedCompletionStatus};
 use windows_sys::Win32::System::JobObjects::{
-    CreateJobObjectW, JOB_OBJECT_CPU_RATE_CONTROL_ENABLE, JOB_OBJECT_CPU_RATE_CONTROL_HARD_CAP,
-    JOB_OBJECT_LIMIT_ACTIVE_PROCESS, JOB_OBJECT_LIMIT_JOB_MEMORY, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
-    JOBOBJECT_ASSOCIATE_COMPLETION_PORT, JOBOBJECT_BASIC_ACCOUNTING_INFORMATION,
-    JOBOBJECT_CPU_RATE_CONTROL_INFORMATION, JOBOBJECT_EXTENDED_LIMIT_INFORMATION, TerminateJobObject,
+    CreateJobObjectW, JOBOBJECT_ASSOCIATE_COMPLETION_PORT, JOBOBJECT_BASIC_ACCOUNTING_INFORMATION,
+    TerminateJobObject,
 };
 use windows_sys::Win32::System::Threading::{ALL_PROCESSOR_GROUPS, GetActiveProcessorCount};
 
 use super::handle::{check, code, error, millis, owned};
-use super::{job_info, process, spawn, text};
+use super::job_limits::Cpu;
+use super::{job_info, job_limits, job_stats, logon, spawn, text, view};
 use crate::job::{JobLimits, JobName, JobStats};
-use crate::process::{Child, Spawn, SpawnError};
+use crate::process::{Child, Spawn, SpawnError, SpawnStep};
+use crate::user::Identity;
+use crate::view::View;
 
 /// Completion-port messages, in the documentation's numbers.
 const PROCESS_MEMORY_LIMIT: u32 = 9;
@@ -39,6 +41,8 @@ pub(crate) struct Job {
     port: OwnedHandle,
     memory_hits: AtomicU64,
     cpu_limited: AtomicBool,
+    view: Mutex<Option<View>>,
+    tokens: Mutex<Vec<(Identity, Arc<OwnedHandle>)>>,
 }
 
 pub(crate) fn sweep(_name: &JobName) -> io::Result<bool> {
@@ -64,9 +68,8 @@ impl Job {
     pub(crate) fn create(name: &JobName) -> io::Result<Self> {
         let (parent, id) = name.checked()?;
         let handle = create_fresh(&format!("{parent}-{id}"))?;
-        let mut limits = job_info::empty::<JOBOBJECT_EXTENDED_LIMIT_INFORMATION>();
-        limits.BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE;
-        job_info::set(&handle, &limits)?;
+        end_with_handle(&handle)?;
+        job_stats::count_traffic(&handle);
         // SAFETY: no file is attached; null and zero ask for a new port.
         let port = owned(unsafe { CreateIoCompletionPort(INVALID_HANDLE_VALUE, null_mut(), 0, 1) })?;
         let associate = JOBOBJECT_ASSOCIATE_COMPLETION_PORT {
@@ -74,45 +77,62 @@ impl Job {
             CompletionPort: port.as_raw_handle(),
         };
         job_info::set(&handle, &associate)?;
-        Ok(Self { handle, port, memory_hits: AtomicU64::new(0), cpu_limited: AtomicBool::new(false) })
+        Ok(Self {
+            handle,
+            port,
+            memory_hits: AtomicU64::new(0),
+            cpu_limited: AtomicBool::new(false),
+            view: Mutex::new(None),
+            tokens: Mutex::new(Vec::new()),
+        })
     }
 
     pub(crate) fn set_limits(&self, limits: &JobLimits) -> io::Result<()> {
-        if limits.cpu_weight.is_some() {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, "no processor weights here yet"));
-        }
-        let mut wanted = job_info::empty::<JOBOBJECT_EXTENDED_LIMIT_INFORMATION>();
-        let mut flags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE;
-        if let Some(bytes) = limits.memory_bytes {
-            flags |= JOB_OBJECT_LIMIT_JOB_MEMORY;
-            wanted.JobMemoryLimit = usize::try_from(bytes).unwrap_or(usize::MAX);
-        }
-        if let Some(count) = limits.processes {
-            flags |= JOB_OBJECT_LIMIT_ACTIVE_PROCESS;
-            wanted.BasicLimitInformation.ActiveProcessLimit = count;
-        }
-        wanted.BasicLimitInformation.LimitFlags = flags;
-        job_info::set(&self.handle, &wanted)?;
-        self.set_cpu(limits.cpu_millis)
+        job_info::set(&self.handle, &job_limits::extended(limits))?;
+        self.set_cpu(Cpu::of(limits, processors()))
     }
 
     /// A job that never had a rate is left alone: some systems know no rate control at all.
-    fn set_cpu(&self, limit: Option<u32>) -> io::Result<()> {
-        if limit.is_none() && !self.cpu_limited.load(Ordering::Relaxed) {
+    fn set_cpu(&self, cpu: Cpu) -> io::Result<()> {
+        if cpu == Cpu::Free && !self.cpu_limited.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let mut control = job_info::empty::<JOBOBJECT_CPU_RATE_CONTROL_INFORMATION>();
-        if let Some(limit) = limit {
-            control.ControlFlags = JOB_OBJECT_CPU_RATE_CONTROL_ENABLE | JOB_OBJECT_CPU_RATE_CONTROL_HARD_CAP;
-            control.Anonymous.CpuRate = cpu_rate(limit, processors());
-        }
-        job_info::set(&self.handle, &control).map_err(unsupported_cpu_rate)?;
-        self.cpu_limited.store(limit.is_some(), Ordering::Relaxed);
+        job_info::set(&self.handle, &cpu.control()).map_err(unsupported_cpu_rate)?;
+        self.cpu_limited.store(cpu != Cpu::Free, Ordering::Relaxed);
         Ok(())
     }
 
     pub(crate) fn spawn(&self, request: &Spawn) -> Result<Child, SpawnError> {
-        spawn::spawn(request, self.handle.as_handle())
+        // Each process leaves two messages; many short ones would fill the port if nobody asked for long.
+        self.hear_all();
+        self.show(&request.view)?;
+        let token = self.token(&request.identity).map_err(SpawnError::at(SpawnStep::Identity))?;
+        spawn::spawn(request, self.handle.as_handle(), token)
+    }
+
+    /// The first process decides what all see; the kernel lets nobody add to it once somebody is inside.
+    fn show(&self, view: &View) -> Result<(), SpawnError> {
+        let mut shown = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*shown {
+            Some(first) if first == view => Ok(()),
+            _ if view.is_the_hosts() => Ok(()),
+            Some(_) => {
+                let text = "the job's processes see something else already";
+                Err(SpawnError::new(SpawnStep::Bind, io::Error::new(io::ErrorKind::InvalidInput, text)))
+            }
+            None => view::show(self.handle.as_handle(), view).map(|()| *shown = Some(view.clone())),
+        }
+    }
+
+    /// One logon for all processes of an identity: twenty thousand probes must not be twenty thousand logons.
+    fn token(&self, identity: &Identity) -> io::Result<Option<Arc<OwnedHandle>>> {
+        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, token)) = tokens.iter().find(|(known, _)| known == identity) {
+            return Ok(Some(Arc::clone(token)));
+        }
+        let Some(token) = logon::token(identity)?.map(Arc::new) else { return Ok(None) };
+        tokens.push((identity.clone(), Arc::clone(&token)));
+        Ok(Some(token))
     }
 
     pub(crate) fn terminate(&self, exit_code: u32) -> io::Result<()> {
@@ -152,6 +172,10 @@ impl Job {
         heard != 0
     }
 
+    fn hear_all(&self) {
+        while self.hear(Duration::ZERO) {}
+    }
+
     fn accounting(&self) -> io::Result<JOBOBJECT_BASIC_ACCOUNTING_INFORMATION> {
         job_info::query(&self.handle)
     }
@@ -160,26 +184,13 @@ impl Job {
         job_info::process_ids(&self.handle)
     }
 
-    /// Where the job's own sums are missing (an emulator) the living processes' are a lower bound.
     pub(crate) fn stats(&self) -> io::Result<JobStats> {
-        while self.hear(Duration::ZERO) {}
-        let job = self.accounting()?;
-        let limits: JOBOBJECT_EXTENDED_LIMIT_INFORMATION = job_info::query(&self.handle)?;
-        let living = process::usage(&self.processes()?);
-        Ok(JobStats {
-            cpu_user_ns: nanos(job.TotalUserTime).max(living.user_ns),
-            cpu_kernel_ns: nanos(job.TotalKernelTime).max(living.kernel_ns),
-            memory_bytes: living.memory_bytes,
-            memory_peak_bytes: (limits.PeakJobMemoryUsed as u64).max(living.memory_bytes),
-            processes: job.ActiveProcesses,
-            working_set_bytes: living.memory_bytes,
-            memory_limit_bytes: memory_limit(&limits),
-            ..JobStats::default()
-        })
+        self.hear_all();
+        job_stats::stats(&self.handle)
     }
 
     pub(crate) fn memory_limit_hits(&self) -> io::Result<u64> {
-        while self.hear(Duration::ZERO) {}
+        self.hear_all();
         Ok(self.memory_hits.load(Ordering::Relaxed))
     }
 
@@ -198,7 +209,7 @@ fn create_fresh(name: &str) -> io::Result<OwnedHandle> {
     // SAFETY: default security, so not inheritable; the last error is cleared to tell a new job from an old one.
     let (handle, existed) = unsafe {
         SetLastError(0);
-        let handle = CreateJobObjectW(std::ptr::null(), wide.as_ptr());
+        let handle = CreateJobObjectW(null(), wide.as_ptr());
         (handle, GetLastError() == ERROR_ALREADY_EXISTS)
     };
     let handle = owned(handle)?;
@@ -209,9 +220,17 @@ fn create_fresh(name: &str) -> io::Result<OwnedHandle> {
     Ok(handle)
 }
 
-fn memory_limit(limits: &JOBOBJECT_EXTENDED_LIMIT_INFORMATION) -> Option<u64> {
-    let set = limits.BasicLimitInformation.LimitFlags & JOB_OBJECT_LIMIT_JOB_MEMORY != 0;
-    set.then_some(limits.JobMemoryLimit as u64)
+/// A job for one try, which ends with its handle.
+pub(crate) fn nameless() -> io::Result<OwnedHandle> {
+    // SAFETY: no name, default security.
+    let job = owned(unsafe { CreateJobObjectW(null(), null()) })?;
+    end_with_handle(&job)?;
+    Ok(job)
+}
+
+/// Set before anything else: a job that becomes a silo must have it, and one that outlives us must not be.
+fn end_with_handle(job: &OwnedHandle) -> io::Result<()> {
+    job_info::set(job, &job_limits::extended(&JobLimits::default()))
 }
 
 fn unsupported_cpu_rate(error: io::Error) -> io::Error {
@@ -226,27 +245,4 @@ fn unsupported_cpu_rate(error: io::Error) -> io::Error {
 pub(crate) fn processors() -> u32 {
     // SAFETY: a plain number.
     unsafe { GetActiveProcessorCount(ALL_PROCESSOR_GROUPS) }.max(1)
-}
-
-/// The kernel counts in ten-thousandths of all processors together.
-fn cpu_rate(millis: u32, processors: u32) -> u32 {
-    let rate = u64::from(millis) * 10 / u64::from(processors.max(1));
-    u32::try_from(rate.clamp(1, 10_000)).unwrap_or(10_000)
-}
-
-/// Times come in units of 100 ns.
-fn nanos(time: i64) -> u64 {
-    u64::try_from(time).unwrap_or(0) * 100
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn half_a_processor_of_four_is_an_eighth_of_all() {
-        assert_eq!(cpu_rate(500, 4), 1250);
-        assert_eq!(cpu_rate(64_000, 4), 10_000);
-        assert_eq!(cpu_rate(1, 64), 1);
-    }
 }

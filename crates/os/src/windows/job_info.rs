@@ -10,9 +10,10 @@ use windows_sys::Win32::Foundation::ERROR_MORE_DATA;
 use windows_sys::Win32::System::JobObjects::{
     JOBOBJECT_ASSOCIATE_COMPLETION_PORT, JOBOBJECT_BASIC_ACCOUNTING_INFORMATION,
     JOBOBJECT_BASIC_LIMIT_INFORMATION, JOBOBJECT_CPU_RATE_CONTROL_INFORMATION,
-    JOBOBJECT_EXTENDED_LIMIT_INFORMATION, JOBOBJECTINFOCLASS, JobObjectAssociateCompletionPortInformation,
-    JobObjectBasicAccountingInformation, JobObjectBasicProcessIdList, JobObjectCpuRateControlInformation,
-    JobObjectExtendedLimitInformation, QueryInformationJobObject, SetInformationJobObject,
+    JOBOBJECT_EXTENDED_LIMIT_INFORMATION, JOBOBJECT_IO_ATTRIBUTION_INFORMATION, JOBOBJECTINFOCLASS,
+    JobObjectAssociateCompletionPortInformation, JobObjectBasicAccountingInformation,
+    JobObjectBasicProcessIdList, JobObjectCpuRateControlInformation, JobObjectExtendedLimitInformation,
+    QueryInformationJobObject, SetInformationJobObject,
 };
 
 use super::handle::{check, code, size_of};
@@ -25,7 +26,24 @@ const _: () = {
     assert!(std::mem::size_of::<JOBOBJECT_CPU_RATE_CONTROL_INFORMATION>() == 8);
     assert!(std::mem::size_of::<JOBOBJECT_ASSOCIATE_COMPLETION_PORT>() == 16);
     assert!(std::mem::size_of::<JOBOBJECT_BASIC_ACCOUNTING_INFORMATION>() == 48);
+    assert!(std::mem::offset_of!(JOBOBJECT_BASIC_LIMIT_INFORMATION, LimitFlags) == 16);
+    assert!(std::mem::size_of::<MemoryUsage>() == 16);
+    assert!(std::mem::size_of::<JOBOBJECT_IO_ATTRIBUTION_INFORMATION>() == 72);
+    assert!(std::mem::offset_of!(JOBOBJECT_IO_ATTRIBUTION_INFORMATION, ReadStats) == 8);
+    assert!(std::mem::offset_of!(JOBOBJECT_IO_ATTRIBUTION_INFORMATION, WriteStats) == 40);
 };
+
+/// Two classes that the headers know by number only.
+const MEMORY_USAGE: JOBOBJECTINFOCLASS = 28;
+const IO_ATTRIBUTION: JOBOBJECTINFOCLASS = 42;
+
+/// What a job has committed, now and at most.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct MemoryUsage {
+    pub(crate) committed: u64,
+    pub(crate) peak: u64,
+}
 
 /// A structure that travels under one information class.
 ///
@@ -53,6 +71,16 @@ unsafe impl JobInfo for JOBOBJECT_ASSOCIATE_COMPLETION_PORT {
 // SAFETY: the class's documented structure, of plain numbers.
 unsafe impl JobInfo for JOBOBJECT_BASIC_ACCOUNTING_INFORMATION {
     const CLASS: JOBOBJECTINFOCLASS = JobObjectBasicAccountingInformation;
+}
+
+// SAFETY: the class's structure, of plain numbers.
+unsafe impl JobInfo for MemoryUsage {
+    const CLASS: JOBOBJECTINFOCLASS = MEMORY_USAGE;
+}
+
+// SAFETY: the class's structure, of plain numbers.
+unsafe impl JobInfo for JOBOBJECT_IO_ATTRIBUTION_INFORMATION {
+    const CLASS: JOBOBJECTINFOCLASS = IO_ATTRIBUTION;
 }
 
 pub(crate) fn empty<T: JobInfo>() -> T {

@@ -1,6 +1,7 @@
 //! Windows: the half of the shelf that the product is for.
 
 pub(crate) mod attributes;
+pub(crate) mod bind_filter;
 pub(crate) mod channel;
 pub(crate) mod console;
 pub(crate) mod detach;
@@ -10,17 +11,25 @@ pub(crate) mod host;
 pub(crate) mod interrupt;
 pub(crate) mod job;
 pub(crate) mod job_info;
+pub(crate) mod job_limits;
+pub(crate) mod job_stats;
 pub(crate) mod library;
+pub(crate) mod logon;
+pub(crate) mod net;
 pub(crate) mod overlay;
+pub(crate) mod password;
 pub(crate) mod pipe;
 pub(crate) mod probe;
 pub(crate) mod process;
+pub(crate) mod pseudo_console;
 pub(crate) mod registry;
 pub(crate) mod security;
 pub(crate) mod spawn;
+pub(crate) mod stdio;
 pub(crate) mod tap;
 pub(crate) mod terminal;
 pub(crate) mod text;
 pub(crate) mod tree;
+pub(crate) mod usage;
 pub(crate) mod user;
 pub(crate) mod view;

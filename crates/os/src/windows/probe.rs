@@ -1,23 +1,19 @@
 //! What this Windows can do: tried on scratch objects, or asked of the loader.
 
 use std::io;
-use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, OwnedHandle};
-use std::ptr::null;
+use std::os::windows::io::{AsHandle, BorrowedHandle};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use windows_sys::Win32::System::JobObjects::{
-    CreateJobObjectW, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE, JOBOBJECT_EXTENDED_LIMIT_INFORMATION,
-    JobObjectCreateSilo, SetInformationJobObject,
-};
 use windows_sys::Win32::System::Threading::{CREATE_NO_WINDOW, CREATE_SUSPENDED};
 
 use super::attributes::Attributes;
-use super::handle::{check, owned, wait};
+use super::handle::wait;
 use super::library::Library;
-use super::spawn::{Launch, Started, create, make_inheritable, nothing};
+use super::spawn::{Launch, Started, create};
+use super::stdio::{make_inheritable, nothing};
 use super::text::{command_line, wide};
-use super::{host, job_info, registry, security};
+use super::{bind_filter, host, job, registry, security, view};
 use crate::job::{Job, JobLimits, JobName};
 use crate::probe::{Probe, refused};
 
@@ -93,18 +89,9 @@ fn windows_build() -> Result<String, String> {
     if build.is_supported() { Ok(build.to_string()) } else { Err(build.to_string()) }
 }
 
-fn scratch() -> io::Result<OwnedHandle> {
-    // SAFETY: no name, default security.
-    let job = owned(unsafe { CreateJobObjectW(null(), null()) })?;
-    let mut limits = job_info::empty::<JOBOBJECT_EXTENDED_LIMIT_INFORMATION>();
-    limits.BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE;
-    job_info::set(&job, &limits)?;
-    Ok(job)
-}
-
 /// A copy of ourselves that never runs an instruction is put into a job whose only handle is then closed.
 fn job_objects() -> Result<String, String> {
-    let job = scratch().map_err(refused)?;
+    let job = job::nameless().map_err(refused)?;
     let started = sleeping_in(job.as_handle()).map_err(refused)?;
     drop(job);
     match wait(&started.process, Some(PATIENCE)) {
@@ -126,9 +113,10 @@ fn sleeping_in(job: BorrowedHandle<'_>) -> io::Result<Started> {
         env: None,
         cwd: None,
         flags: CREATE_SUSPENDED | CREATE_NO_WINDOW,
+        token: None,
     };
     let mut attributes = Attributes::new(&[nothing.as_handle()], None)?;
-    let started = create(&launch, &[nothing.as_handle(); 3], &mut attributes)?;
+    let started = create(&launch, Some([nothing.as_handle(); 3]), &mut attributes)?;
     started.put_inside(job).inspect_err(|_| started.terminate())?;
     Ok(started)
 }
@@ -154,21 +142,15 @@ fn cpu_rate() -> Result<String, String> {
 }
 
 fn silo() -> Result<String, String> {
-    let job = scratch().map_err(refused)?;
-    // SAFETY: this class takes no data; the job is empty and ends with its handle.
-    check(unsafe { SetInformationJobObject(job.as_raw_handle(), JobObjectCreateSilo, null(), 0) })
-        .map_err(refused)?;
+    let job = job::nameless().map_err(refused)?;
+    view::promote(job.as_handle()).map_err(refused)?;
     Ok("made one".to_owned())
 }
 
 fn bind_filter() -> Result<String, String> {
-    library_exports("bindfltapi.dll", &BIND_FILTER).map_err(|missing| match host::build() {
-        Ok(build) if build.lacks_bind_filter_update() => {
-            format!("{missing}; Windows Server 2019 needs the update of July 2022 or later")
-        }
-        _ => missing,
-    })?;
-    Ok("bindfltapi.dll with its three functions".to_owned())
+    library_exports(bind_filter::LIBRARY, &BIND_FILTER)?;
+    view::bind_works()?;
+    Ok("a directory was shown at another path".to_owned())
 }
 
 fn conpty() -> Result<String, String> {

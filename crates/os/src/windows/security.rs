@@ -11,8 +11,8 @@ use windows_sys::Win32::Security::Authorization::{
 };
 use windows_sys::Win32::Security::{
     GetTokenInformation, LookupAccountSidW, LookupPrivilegeValueW, PSECURITY_DESCRIPTOR, PSID,
-    SECURITY_ATTRIBUTES, TOKEN_ELEVATION, TOKEN_INFORMATION_CLASS, TOKEN_PRIVILEGES, TOKEN_QUERY, TOKEN_USER,
-    TokenElevation, TokenPrivileges, TokenUser,
+    SECURITY_ATTRIBUTES, TOKEN_ACCESS_MASK, TOKEN_ELEVATION, TOKEN_INFORMATION_CLASS, TOKEN_PRIVILEGES,
+    TOKEN_QUERY, TOKEN_USER, TokenElevation, TokenPrivileges, TokenUser,
 };
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken};
 
@@ -74,16 +74,16 @@ pub(crate) fn private_to_us(flags: &str, rights: &str, with_us: bool) -> io::Res
     Ok(text)
 }
 
-fn token() -> io::Result<OwnedHandle> {
+pub(crate) fn own_token(rights: TOKEN_ACCESS_MASK) -> io::Result<OwnedHandle> {
     let mut token = null_mut();
     // SAFETY: the pseudo handle needs no closing; the token does and goes to an owner.
-    check(unsafe { OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &raw mut token) })?;
+    check(unsafe { OpenProcessToken(GetCurrentProcess(), rights, &raw mut token) })?;
     owned(token)
 }
 
 /// The raw answer to a question about our token, aligned for any structure.
 fn ask(class: TOKEN_INFORMATION_CLASS) -> io::Result<Vec<usize>> {
-    let (token, mut size) = (token()?, 0);
+    let (token, mut size) = (own_token(TOKEN_QUERY)?, 0);
     // SAFETY: asking for the size only; this call always "fails".
     unsafe { GetTokenInformation(token.as_raw_handle(), class, null_mut(), 0, &raw mut size) };
     let mut answer = vec![0usize; (size as usize).div_ceil(std::mem::size_of::<usize>()).max(1)];

@@ -1,19 +1,17 @@
-//! Starting a process inside a job, with pipes and nothing else of ours.
+//! Starting a process inside a job, with pipes or a terminal and nothing else of ours.
 //!
 //! The process is born in the job where the system can do that, and is started suspended in any case: before its
 //! first instruction we ask the kernel whether it is inside, and put it there if not.
 
-use std::ffi::OsStr;
-use std::fs::File;
 use std::io;
-use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, OwnedHandle};
+use std::os::windows::io::{AsRawHandle, BorrowedHandle, OwnedHandle};
 use std::ptr::{null, null_mut};
+use std::sync::Arc;
 
-use windows_sys::Win32::Foundation::{ERROR_DIRECTORY, HANDLE_FLAG_INHERIT, SetHandleInformation};
+use windows_sys::Win32::Foundation::{ERROR_DIRECTORY, ERROR_PRIVILEGE_NOT_HELD, HANDLE};
 use windows_sys::Win32::System::JobObjects::{AssignProcessToJobObject, IsProcessInJob};
-use windows_sys::Win32::System::Pipes::CreatePipe;
 use windows_sys::Win32::System::Threading::{
-    CREATE_NO_WINDOW, CREATE_SUSPENDED, CREATE_UNICODE_ENVIRONMENT, CreateProcessW,
+    CREATE_NO_WINDOW, CREATE_SUSPENDED, CREATE_UNICODE_ENVIRONMENT, CreateProcessAsUserW, CreateProcessW,
     EXTENDED_STARTUPINFO_PRESENT, PROCESS_INFORMATION, ResumeThread, STARTF_USESTDHANDLES, STARTUPINFOEXW,
     TerminateProcess,
 };
@@ -21,15 +19,13 @@ use windows_sys::Win32::System::Threading::{
 use super::attributes::Attributes;
 use super::handle::{check, code, owned};
 use super::process::Process;
+use super::pseudo_console::Terminal;
+use super::stdio::{Pipes, Stdio, Streams};
 use super::text::{command_line, environment_block, wide};
 use crate::process::{Child, Spawn, SpawnError, SpawnStep};
-use crate::user::Identity;
 
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<STARTUPINFOEXW>() == 112);
-
-/// Stdin, stdout, stderr as the child gets them.
-pub(crate) type Stdio<'a> = [BorrowedHandle<'a>; 3];
 
 /// What CreateProcess is told.
 pub(crate) struct Launch {
@@ -38,6 +34,8 @@ pub(crate) struct Launch {
     pub(crate) env: Option<Vec<u16>>,
     pub(crate) cwd: Option<Vec<u16>>,
     pub(crate) flags: u32,
+    /// As whom; our own account without one.
+    pub(crate) token: Option<Arc<OwnedHandle>>,
 }
 
 pub(crate) struct Started {
@@ -46,90 +44,124 @@ pub(crate) struct Started {
     pub(crate) thread: OwnedHandle,
 }
 
-pub(crate) fn spawn(request: &Spawn, job: BorrowedHandle<'_>) -> Result<Child, SpawnError> {
-    refuse_what_is_not_here(request)?;
-    let pipes = Pipes::new(request.stdin).map_err(SpawnError::at(SpawnStep::Pipe))?;
-    let launch = launch(request).map_err(SpawnError::at(SpawnStep::Argument))?;
-    let mut attributes =
-        Attributes::new(&pipes.stdio(), Some(job)).map_err(SpawnError::at(SpawnStep::Argument))?;
-    attributes.born_in_job();
-    let started = create(&launch, &pipes.stdio(), &mut attributes).map_err(start_error)?;
+pub(crate) fn spawn(
+    request: &Spawn,
+    job: BorrowedHandle<'_>,
+    token: Option<Arc<OwnedHandle>>,
+) -> Result<Child, SpawnError> {
+    let streams = streams(request)?;
+    let launch = launch(request, token).map_err(SpawnError::at(SpawnStep::Argument))?;
+    let mut attributes = attributes(&streams, job).map_err(SpawnError::at(SpawnStep::Argument))?;
+    let started = create(&launch, streams.stdio(), &mut attributes).map_err(start_error)?;
     settle(&started, job).map_err(SpawnError::at(SpawnStep::Job))?;
-    let process = Process::new(started.pid, started.process);
-    Ok(Child {
-        stdin: pipes.our_stdin,
-        stdout: Some(pipes.our_stdout),
-        stderr: Some(pipes.our_stderr),
-        process,
-    })
+    Ok(child(started, streams, request.stdin))
 }
 
-fn refuse_what_is_not_here(request: &Spawn) -> Result<(), SpawnError> {
-    let refused = |step, text: &str| {
-        Err(SpawnError::new(step, io::Error::new(io::ErrorKind::Unsupported, text.to_owned())))
-    };
-    if request.view.overlay.is_some() {
-        return refused(SpawnStep::Mount, "overlays are a Linux thing");
+fn streams(request: &Spawn) -> Result<Streams, SpawnError> {
+    match request.terminal {
+        Some(size) => Terminal::new(size).map(Streams::Terminal).map_err(SpawnError::at(SpawnStep::Terminal)),
+        None => Pipes::new(request.stdin).map(Streams::Pipes).map_err(SpawnError::at(SpawnStep::Pipe)),
     }
-    if request.view.scratch_bytes.is_some() {
-        return refused(SpawnStep::Scratch, "no scratch space can be bounded here");
-    }
-    if !request.view.binds.is_empty() {
-        return refused(SpawnStep::Bind, "no binds here yet");
-    }
-    if request.identity != Identity::Own {
-        return refused(SpawnStep::Identity, "no other account than our own here yet");
-    }
-    if request.terminal.is_some() {
-        return refused(SpawnStep::Terminal, "no terminals here yet");
-    }
-    Ok(())
 }
 
-fn launch(request: &Spawn) -> io::Result<Launch> {
+fn attributes(streams: &Streams, job: BorrowedHandle<'_>) -> io::Result<Attributes> {
+    let stdio = streams.stdio();
+    let mut attributes = Attributes::new(stdio.as_ref().map_or(&[], |stdio| stdio.as_slice()), Some(job))?;
+    attributes.born_in_job();
+    if let Streams::Terminal(terminal) = streams {
+        attributes.with_console(terminal.console.raw().ok_or(io::ErrorKind::BrokenPipe)?)?;
+    }
+    Ok(attributes)
+}
+
+/// The child's own ends are dropped here: with them open we would never read an end.
+fn child(started: Started, streams: Streams, with_stdin: bool) -> Child {
+    match streams {
+        Streams::Pipes(pipes) => Child {
+            stdin: pipes.our_stdin,
+            stdout: Some(pipes.our_stdout),
+            stderr: Some(pipes.our_stderr),
+            process: Process::new(started.pid, started.process, None),
+        },
+        Streams::Terminal(terminal) => Child {
+            stdin: with_stdin.then_some(terminal.input),
+            stdout: Some(terminal.output),
+            stderr: None,
+            process: Process::new(started.pid, started.process, Some(terminal.console)),
+        },
+    }
+}
+
+fn launch(request: &Spawn, token: Option<Arc<OwnedHandle>>) -> io::Result<Launch> {
     let line = if request.command_line.is_empty() {
         command_line(&[request.program.as_os_str()])
     } else {
         request.command_line.clone().into()
     };
     let cwd = (!request.cwd.as_os_str().is_empty()).then(|| wide(&request.cwd)).transpose()?;
-    let flags = CREATE_SUSPENDED | CREATE_NO_WINDOW;
+    // Without a window of its own means: with a console of its own, which would not be the terminal.
+    let window = if request.terminal.is_some() { 0 } else { CREATE_NO_WINDOW };
     let env = Some(environment_block(&request.env)?);
-    Ok(Launch { program: wide(&request.program)?, line: wide(line)?, env, cwd, flags })
+    let flags = CREATE_SUSPENDED | window;
+    Ok(Launch { program: wide(&request.program)?, line: wide(line)?, env, cwd, flags, token })
 }
 
 fn start_error(error: io::Error) -> SpawnError {
-    let step = if code(&error) == ERROR_DIRECTORY { SpawnStep::Chdir } else { SpawnStep::Exec };
-    SpawnError::new(step, error)
+    match code(&error) {
+        ERROR_DIRECTORY => SpawnError::new(SpawnStep::Chdir, error),
+        ERROR_PRIVILEGE_NOT_HELD => {
+            let text =
+                format!("{error}; the runtime must run as LocalSystem to start processes as another account");
+            SpawnError::new(SpawnStep::Exec, io::Error::new(io::ErrorKind::PermissionDenied, text))
+        }
+        _ => SpawnError::new(SpawnStep::Exec, error),
+    }
 }
 
-pub(crate) fn create(launch: &Launch, stdio: &Stdio<'_>, attributes: &mut Attributes) -> io::Result<Started> {
+/// Without stdio the process gets the console's. Null says so; nothing said would hand ours on where they are
+/// redirected.
+pub(crate) fn create(
+    launch: &Launch,
+    stdio: Option<Stdio<'_>>,
+    attributes: &mut Attributes,
+) -> io::Result<Started> {
     // SAFETY: both structures are plain data for which zero means "not given".
     let (mut startup, mut born) =
         unsafe { (std::mem::zeroed::<STARTUPINFOEXW>(), PROCESS_INFORMATION::default()) };
     startup.StartupInfo.cb = super::handle::size_of::<STARTUPINFOEXW>();
     startup.StartupInfo.dwFlags = STARTF_USESTDHANDLES;
+    let inherit = i32::from(stdio.is_some());
     [startup.StartupInfo.hStdInput, startup.StartupInfo.hStdOutput, startup.StartupInfo.hStdError] =
-        stdio.map(|handle| handle.as_raw_handle());
+        stdio.map_or([null_mut(); 3], |stdio| stdio.map(|handle| handle.as_raw_handle()));
     startup.lpAttributeList = attributes.as_ptr();
     let mut line = launch.line.clone();
     let text = |text: &Option<Vec<u16>>| text.as_ref().map_or(null(), Vec::as_ptr);
     let flags = launch.flags | CREATE_UNICODE_ENVIRONMENT | EXTENDED_STARTUPINFO_PRESENT;
+    let (program, line) = (launch.program.as_ptr(), line.as_mut_ptr());
+    let (env, cwd) = (text(&launch.env).cast(), text(&launch.cwd));
+    let (startup, born_at) = ((&raw const startup).cast(), &raw mut born);
     // SAFETY: every string ends with a null and outlives the call; the line is a copy the call may write to; the
     // attribute list allows only the three handles to be inherited.
     check(unsafe {
-        CreateProcessW(
-            launch.program.as_ptr(),
-            line.as_mut_ptr(),
-            null(),
-            null(),
-            1,
-            flags,
-            text(&launch.env).cast(),
-            text(&launch.cwd),
-            (&raw const startup).cast(),
-            &raw mut born,
-        )
+        match &launch.token {
+            None => CreateProcessW(program, line, null(), null(), inherit, flags, env, cwd, startup, born_at),
+            Some(token) => {
+                let token: HANDLE = token.as_raw_handle();
+                CreateProcessAsUserW(
+                    token,
+                    program,
+                    line,
+                    null(),
+                    null(),
+                    inherit,
+                    flags,
+                    env,
+                    cwd,
+                    startup,
+                    born_at,
+                )
+            }
+        }
     })?;
     Ok(Started { pid: born.dwProcessId, process: owned(born.hProcess)?, thread: owned(born.hThread)? })
 }
@@ -169,60 +201,4 @@ impl Started {
         // SAFETY: the handle is ours.
         unsafe { TerminateProcess(self.process.as_raw_handle(), 1) };
     }
-}
-
-/// Both ends of the child's stdio; its own ends are inheritable, ours are not.
-struct Pipes {
-    stdin: OwnedHandle,
-    stdout: OwnedHandle,
-    stderr: OwnedHandle,
-    our_stdin: Option<File>,
-    our_stdout: File,
-    our_stderr: File,
-}
-
-impl Pipes {
-    fn new(with_stdin: bool) -> io::Result<Self> {
-        let (our_stdout, stdout) = pipe()?;
-        let (our_stderr, stderr) = pipe()?;
-        let (stdin, our_stdin) = if with_stdin {
-            let (read, write) = pipe()?;
-            (read, Some(File::from(write)))
-        } else {
-            (nothing()?, None)
-        };
-        for handle in [&stdin, &stdout, &stderr] {
-            make_inheritable(handle)?;
-        }
-        Ok(Self {
-            stdin,
-            stdout,
-            stderr,
-            our_stdin,
-            our_stdout: our_stdout.into(),
-            our_stderr: our_stderr.into(),
-        })
-    }
-
-    fn stdio(&self) -> Stdio<'_> {
-        [self.stdin.as_handle(), self.stdout.as_handle(), self.stderr.as_handle()]
-    }
-}
-
-/// The read end and the write end.
-pub(crate) fn pipe() -> io::Result<(OwnedHandle, OwnedHandle)> {
-    let (mut read, mut write) = (null_mut(), null_mut());
-    // SAFETY: the results go to locals; default security, so neither end is inheritable.
-    check(unsafe { CreatePipe(&raw mut read, &raw mut write, null(), 0) })?;
-    Ok((owned(read)?, owned(write)?))
-}
-
-/// A stdin that ends at once.
-pub(crate) fn nothing() -> io::Result<OwnedHandle> {
-    File::options().read(true).open(OsStr::new("NUL")).map(OwnedHandle::from)
-}
-
-pub(crate) fn make_inheritable(handle: &OwnedHandle) -> io::Result<()> {
-    // SAFETY: the handle is open.
-    check(unsafe { SetHandleInformation(handle.as_raw_handle(), HANDLE_FLAG_INHERIT, HANDLE_FLAG_INHERIT) })
 }

@@ -19,6 +19,44 @@ pub(crate) fn narrow(wide: &[u16]) -> String {
     OsString::from_wide(&wide[..end]).to_string_lossy().into_owned()
 }
 
+/// The text at a pointer, or nothing at null.
+///
+/// # Safety
+/// `at` must be null or lead to a text that ends with a null.
+pub(crate) unsafe fn narrow_at(at: *const u16) -> String {
+    if at.is_null() {
+        return String::new();
+    }
+    // SAFETY: the caller promises a null at the end.
+    unsafe {
+        let length = (0..).take_while(|unit| *at.add(*unit) != 0).count();
+        narrow(std::slice::from_raw_parts(at, length))
+    }
+}
+
+/// The variables of an environment block; those without a name (`=C:=C:\dir`) are not for programs.
+///
+/// # Safety
+/// `block` must lead to texts that end with a null each, and an empty one after the last.
+pub(crate) unsafe fn parse_environment(block: *const u16) -> Vec<(String, String)> {
+    let (mut variables, mut at) = (Vec::new(), block);
+    loop {
+        // SAFETY: the caller promises another text, if only an empty one.
+        let length = unsafe { (0..).take_while(|unit| *at.add(*unit) != 0).count() };
+        if length == 0 {
+            return variables;
+        }
+        // SAFETY: so many units are before the null, and after it the next text begins.
+        let text = unsafe {
+            let text = narrow(std::slice::from_raw_parts(at, length));
+            at = at.add(length + 1);
+            text
+        };
+        let named = text.split_once('=').filter(|(name, _)| !name.is_empty());
+        variables.extend(named.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+}
+
 /// `NAME=VALUE` after `NAME=VALUE`, sorted without regard to case as the system expects, ended by an empty one.
 pub(crate) fn environment_block(env: &[(String, String)]) -> io::Result<Vec<u16>> {
     let mut sorted: Vec<&(String, String)> = env.iter().collect();
@@ -76,6 +114,14 @@ mod tests {
     fn arguments_survive_the_c_runtime() {
         let line = command_line(&[OsStr::new(r"C:\a b\"), OsStr::new(r#"say "hi" \"#), OsStr::new("")]);
         assert_eq!(line.to_str().unwrap(), r#""C:\a b\\" "say \"hi\" \\" """#);
+    }
+
+    #[test]
+    fn an_environment_block_is_read_back() {
+        let env = [("A".to_owned(), "1=2".to_owned()), ("b".to_owned(), String::new())];
+        let block: Vec<u16> = "=C:=C:\\\0".encode_utf16().chain(environment_block(&env).unwrap()).collect();
+        // SAFETY: the block ends with an empty text.
+        assert_eq!(unsafe { parse_environment(block.as_ptr()) }, env);
     }
 
     #[test]

@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use os::file::{
-    Kind, Lock, disk, kind, make_passable_dir, make_private_dir, remove, remove_tree, stamp, write_durable,
-};
+use os::file::{Lock, disk, make_private_dir, remove, remove_tree, stamp, write_durable};
 
 fn entries(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(dir)
@@ -122,6 +120,8 @@ mod linux {
     use super::*;
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
+    use os::file::{Kind, kind, make_passable_dir};
+
     use crate::keeper::{Keeper, as_root};
     use crate::support::unique;
 
@@ -192,39 +192,38 @@ mod linux {
         keeper.expect("empty");
         assert!(Lock::try_acquire(&path).unwrap().is_some());
     }
-}
 
-#[test]
-fn what_stands_at_a_path_is_told_apart() {
-    let dir = tempfile::tempdir().unwrap();
-    let at = |name: &str| dir.path().join(name);
-    std::fs::write(at("file"), "").unwrap();
-    let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
-    for (name, to) in [("to-socket", "socket"), ("to-nothing", "nothing")] {
-        std::os::unix::fs::symlink(to, at(name)).unwrap();
+    #[test]
+    fn what_stands_at_a_path_is_told_apart() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::write(at("file"), "").unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        for (name, to) in [("to-socket", "socket"), ("to-nothing", "nothing")] {
+            symlink(to, at(name)).unwrap();
+        }
+        for (name, expected) in [
+            ("", Kind::Directory),
+            ("file", Kind::File),
+            ("file/below", Kind::Missing),
+            ("socket", Kind::Socket),
+            ("to-socket", Kind::Socket),
+            ("to-nothing", Kind::Missing),
+        ] {
+            assert_eq!(kind(&at(name)).unwrap(), expected, "{name}");
+        }
+        assert_eq!(kind(Path::new("/dev/null")).unwrap(), Kind::Other);
     }
-    for (name, expected) in [
-        ("", Kind::Directory),
-        ("file", Kind::File),
-        ("file/below", Kind::Missing),
-        ("socket", Kind::Socket),
-        ("to-socket", Kind::Socket),
-        ("to-nothing", Kind::Missing),
-    ] {
-        assert_eq!(kind(&at(name)).unwrap(), expected, "{name}");
-    }
-    assert_eq!(kind(Path::new("/dev/null")).unwrap(), Kind::Other);
-}
 
-#[test]
-fn a_passable_directory_can_be_passed_and_not_read() {
-    use std::os::unix::fs::PermissionsExt;
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("one/two");
-    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    make_passable_dir(&path).unwrap();
-    assert_eq!((mode(&path), mode(&dir.path().join("one"))), (0o711, 0o700));
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
-    make_passable_dir(&path).unwrap();
-    assert_eq!(mode(&path), 0o711);
+    #[test]
+    fn a_passable_directory_can_be_passed_and_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("one/two");
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        make_passable_dir(&path).unwrap();
+        assert_eq!((mode(&path), mode(&dir.path().join("one"))), (0o711, 0o700));
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        make_passable_dir(&path).unwrap();
+        assert_eq!(mode(&path), 0o711);
+    }
 }
