@@ -17,6 +17,7 @@ use tempfile::TempDir;
 pub use command::{Output, Running, WineCommand};
 pub use processes::Process;
 pub use registry::RegistryValue;
+pub use sim::Sim;
 
 use crate::tools::{cache_dir, progress, wine as installed};
 use registry::Entry;
@@ -28,6 +29,7 @@ mod paths;
 mod processes;
 mod registry;
 pub(crate) mod room;
+mod sim;
 
 const LOADER: &str = "/usr/lib/wine/wine64";
 const SERVER: &str = "/usr/lib/wine/wineserver64";

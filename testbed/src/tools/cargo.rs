@@ -34,13 +34,20 @@ pub fn reporting(cargo: &mut Command) -> &mut Command {
 
 /// The programs named in cargo's JSON messages.
 pub fn built(messages: &[u8]) -> Result<Vec<Built>> {
+    Ok(read(messages)?.iter().filter_map(artifact).collect())
+}
+
+/// The files that cargo's JSON messages name beside programs: libraries, and what belongs to them.
+pub fn libraries(messages: &[u8]) -> Result<Vec<PathBuf>> {
+    let messages = read(messages)?;
+    let files = messages.iter().filter_map(|message| message["filenames"].as_array()).flatten();
+    Ok(files.filter_map(|file| file.as_str()).map(PathBuf::from).collect())
+}
+
+fn read(messages: &[u8]) -> Result<Vec<serde_json::Value>> {
     let text = std::str::from_utf8(messages).context("cargo's messages")?;
-    let mut built = Vec::new();
-    for line in text.lines().filter(|line| line.starts_with('{')) {
-        let message: serde_json::Value = serde_json::from_str(line).context("one of cargo's messages")?;
-        built.extend(artifact(&message));
-    }
-    Ok(built)
+    let lines = text.lines().filter(|line| line.starts_with('{'));
+    lines.map(|line| serde_json::from_str(line).context("one of cargo's messages")).collect()
 }
 
 fn artifact(message: &serde_json::Value) -> Option<Built> {
@@ -54,6 +61,8 @@ fn artifact(message: &serde_json::Value) -> Option<Built> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -69,6 +78,15 @@ mod tests {
             path: "/t/twin_job-1".into(),
         };
         assert_eq!(built(messages).expect("read"), [expected]);
+    }
+
+    #[test]
+    fn libraries_are_read_from_cargos_messages() {
+        let messages = br#"{"reason":"compiler-artifact","filenames":["/t/sim.dll","/t/libsim.dll.a"],"executable":null}"#;
+        assert_eq!(
+            libraries(messages).expect("read"),
+            [Path::new("/t/sim.dll"), Path::new("/t/libsim.dll.a")]
+        );
     }
 
     #[test]

@@ -68,6 +68,18 @@ pub fn build_exe(package: &str, bin: &str, profile: &str) -> Result<PathBuf> {
     Ok(exe.with_context(|| format!("cargo named no executable {bin} of package {package}"))?.path)
 }
 
+/// Builds one library of ours that Windows programs load, and returns its path.
+pub fn build_dll(package: &str, profile: &str) -> Result<PathBuf> {
+    let target = toolchain()?;
+    let mut command = target.cargo("build")?;
+    command.args(["--package", package, "--lib", "--profile", profile]);
+    let title = format!("build {package}.dll ({profile}, standard library from {})", target.origin);
+    let output = progress::step(&title, || progress::run(&mut command))?;
+    let name = format!("{package}.dll");
+    let found = cargo::libraries(&output.stdout)?.into_iter().find(|path| path.ends_with(&name));
+    found.with_context(|| format!("cargo named no library {name}"))
+}
+
 // === impl WindowsTarget ===
 
 impl WindowsTarget {

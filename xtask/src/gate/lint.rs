@@ -84,7 +84,18 @@ fn clippy() -> Result<Command> {
 /// The half of the code that the build for this system does not see.
 fn clippy_windows() -> Result<Command> {
     let mut command = windows::toolchain()?.plain("clippy")?;
-    command.args(["--quiet", "--package", "porthole", "--package", "holder", "--", "-D", "warnings"]);
+    command.args([
+        "--quiet",
+        "--package",
+        "porthole",
+        "--package",
+        "holder",
+        "--package",
+        "sim",
+        "--",
+        "-D",
+        "warnings",
+    ]);
     Ok(command)
 }
 
