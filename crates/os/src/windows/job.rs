@@ -246,3 +246,51 @@ pub(crate) fn processors() -> u32 {
     // SAFETY: a plain number.
     unsafe { GetActiveProcessorCount(ALL_PROCESSOR_GROUPS) }.max(1)
 }
+
+#[cfg(test)]
+mod tests {
+    use windows_sys::Win32::System::IO::PostQueuedCompletionStatus;
+
+    use super::*;
+
+    fn job(id: &str) -> Job {
+        let id = format!("{id}-{}", std::process::id());
+        Job::create(&JobName { parent: "porthole-os-unit".to_owned(), id }).unwrap()
+    }
+
+    fn post(job: &Job, message: u32) {
+        // SAFETY: the port is open; the last is no pointer, as in the kernel's own messages.
+        check(unsafe { PostQueuedCompletionStatus(job.port.as_raw_handle(), message, 0, null()) }).unwrap();
+    }
+
+    #[test]
+    fn only_messages_of_a_memory_limit_are_hits_and_none_is_left() {
+        let job = job("messages");
+        let news = [6, PROCESS_MEMORY_LIMIT, 7, JOB_MEMORY_LIMIT, 4];
+        news.iter().for_each(|message| post(&job, *message));
+        assert_eq!(job.memory_limit_hits().unwrap(), 2);
+        assert!(!job.hear(Duration::ZERO));
+        post(&job, JOB_MEMORY_LIMIT);
+        job.stats().unwrap();
+        assert_eq!(job.memory_limit_hits().unwrap(), 3, "asking for stats loses nothing");
+    }
+
+    #[test]
+    fn a_lost_message_of_the_last_end_does_not_keep_anybody_waiting() {
+        let job = job("empty");
+        let begun = Instant::now();
+        assert!(job.wait_empty(Duration::from_secs(60)).unwrap());
+        assert!(begun.elapsed() < Duration::from_secs(5));
+    }
+
+    #[test]
+    fn an_account_that_cannot_be_had_is_asked_for_again() {
+        let job = job("account");
+        let nobody = Identity::Ids { uid: 1, gid: 1, groups: Vec::new() };
+        for _ in 0..2 {
+            assert_eq!(job.token(&nobody).unwrap_err().kind(), io::ErrorKind::Unsupported);
+        }
+        assert!(job.token(&Identity::Own).unwrap().is_none());
+        assert!(job.tokens.lock().unwrap().is_empty());
+    }
+}
