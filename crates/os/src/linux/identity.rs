@@ -59,10 +59,10 @@ impl Account {
         Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
     }
 
-    /// A pipe can be opened again by its name in /proc, as shells do with /dev/stdout: by its owner only.
-    pub(crate) fn give<'a>(&self, pipes: impl Iterator<Item = &'a OwnedFd>) -> io::Result<()> {
-        for pipe in pipes {
-            rustix::fs::fchown(pipe, Some(Uid::from_raw(self.uid)), None)?;
+    /// A pipe or a terminal can be opened again by its name, as shells do with /dev/stdout: by its owner only.
+    pub(crate) fn give<'a>(&self, ends: impl Iterator<Item = &'a OwnedFd>) -> io::Result<()> {
+        for end in ends {
+            rustix::fs::fchown(end, Some(Uid::from_raw(self.uid)), None)?;
         }
         Ok(())
     }

@@ -25,6 +25,7 @@ pub(crate) mod pty;
 pub(crate) mod rest;
 pub(crate) mod session;
 pub(crate) mod spawn;
+pub(crate) mod streams;
 pub(crate) mod tap;
 pub(crate) mod temporary;
 pub(crate) mod tree;

@@ -9,7 +9,6 @@ use super::process::Process;
 use super::spawn::above_stdio;
 use crate::process::Child;
 use crate::terminal::Size;
-use crate::user::Identity;
 
 /// Ctrl-D.
 pub(crate) const END_OF_INPUT: &[u8] = b"\x04";
@@ -47,8 +46,7 @@ pub(crate) fn size() -> io::Result<Size> {
 // === impl Pty ===
 
 impl Pty {
-    /// One of that size, whose other end belongs to that account: programs open it again by its name.
-    pub(crate) fn open(size: Size, identity: &Identity) -> io::Result<Self> {
+    pub(crate) fn open(size: Size) -> io::Result<Self> {
         let flags = libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC;
         // SAFETY: a plain number; the descriptor that comes back is nobody else's.
         let ours = unsafe { owned(libc::posix_openpt(flags)) }?;
@@ -58,9 +56,6 @@ impl Pty {
         // Asked for by our end and not by its name, which a container may have covered.
         // SAFETY: a plain number; the descriptor that comes back is nobody else's.
         let theirs = unsafe { owned(libc::ioctl(ours.as_raw_fd(), libc::TIOCGPTPEER, flags)) }?;
-        if let Identity::Ids { uid, .. } = identity {
-            rustix::fs::fchown(&theirs, Some(rustix::fs::Uid::from_raw(*uid)), None)?;
-        }
         let ours = File::from(above_stdio(ours)?);
         set_size(&ours, size)?;
         Ok(Self { ours, theirs: above_stdio(theirs)? })

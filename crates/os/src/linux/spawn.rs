@@ -13,7 +13,7 @@ use super::born::{self, Plan, Strings};
 use super::identity::Account;
 use super::mounts::{IdMaps, Sight};
 use super::process::Process;
-use super::pty::Pty;
+use super::streams::Streams;
 use super::view;
 use crate::process::{Child, Spawn, SpawnError, SpawnStep};
 
@@ -41,55 +41,34 @@ pub(crate) struct Started {
 }
 
 pub(crate) fn spawn(request: &Spawn, surroundings: Surroundings) -> Result<Started, SpawnError> {
-    let pty = request.terminal.map(|size| Pty::open(size, &request.identity)).transpose();
-    let pty = pty.map_err(SpawnError::at(SpawnStep::Terminal))?;
-    let piped = pty.is_none();
+    let account = Account::of(&request.identity).map_err(SpawnError::at(SpawnStep::Identity))?;
+    let mut streams = Streams::open(request, account.as_ref())?;
     let pipe = |wanted| Pipe::new(wanted).map_err(SpawnError::at(SpawnStep::Pipe));
-    let (stdin, stdout, stderr) = (pipe(request.stdin && piped)?, pipe(piped)?, pipe(piped)?);
     let (report, status) = (pipe(true)?, pipe(surroundings.with_init)?);
     let go = pipe(surroundings.join.is_none())?;
-    let null = File::options().read(true).open("/dev/null").and_then(|file| above_stdio(file.into()));
-    let null = null.map_err(SpawnError::at(SpawnStep::Pipe))?;
-    let account = Account::of(&request.identity).map_err(SpawnError::at(SpawnStep::Identity))?;
-    if let Some(account) = &account {
-        let ends = [&stdin.read, &stdout.write, &stderr.write];
-        account.give(ends.into_iter().flatten()).map_err(SpawnError::at(SpawnStep::Stdio))?;
-    }
     let ends = Ends {
-        stdio: match &pty {
-            Some(pty) => [pty.theirs.as_raw_fd(); 3],
-            None => [stdin.read.as_ref().unwrap_or(&null).as_raw_fd(), stdout.write_fd(), stderr.write_fd()],
-        },
-        terminal: pty.is_some(),
+        stdio: streams.theirs(),
+        terminal: streams.is_terminal(),
         report: report.write_fd(),
         init: status.write.as_ref().map(AsRawFd::as_raw_fd),
         go: go.read.as_ref().map(AsRawFd::as_raw_fd),
     };
-    let doors = surroundings.doors;
-    let doors: io::Result<Vec<OwnedFd>> = doors.into_iter().map(|door| above_stdio(door.into())).collect();
-    let doors = doors.map_err(SpawnError::at(SpawnStep::Job))?;
+    let doors = surroundings.doors.into_iter().map(|door| above_stdio(door.into()));
+    let doors = doors.collect::<io::Result<Vec<_>>>().map_err(SpawnError::at(SpawnStep::Job))?;
     let sight = sight(request, surroundings.own_user, surroundings.join.as_ref())
         .map_err(SpawnError::at(SpawnStep::Argument))?;
     let plan = plan(request, &ends, &doors, sight, account).map_err(SpawnError::at(SpawnStep::Argument))?;
     let pid = fork(|| born::run(&plan)).map_err(SpawnError::at(SpawnStep::Fork))?;
-    drop((plan, doors, stdout.write, stderr.write, stdin.read, report.write, status.write, go.read));
+    drop((plan, doors, report.write, status.write, go.read));
+    streams.let_go_of_theirs();
     let mut made = None;
     let mut sighted = |pid| {
         made = Some(Namespaces::of(pid, surroundings.own_user)?);
         go.write.as_ref().map_or(Ok(()), |go| rustix::io::write(go, b"!").map(drop).map_err(io::Error::from))
     };
     let pid = await_exec(pid, report.read, &mut sighted, &|place| view::place(&request.view, place))?;
-    let process =
-        Process::adopt(pid, status.read.map(File::from)).map_err(SpawnError::at(SpawnStep::Fork))?;
-    let child = match pty {
-        None => Child {
-            stdin: stdin.write.map(File::from),
-            stdout: stdout.read.map(File::from),
-            stderr: stderr.read.map(File::from),
-            process,
-        },
-        Some(pty) => pty.child(request.stdin, process).map_err(SpawnError::at(SpawnStep::Terminal))?,
-    };
+    let process = Process::adopt(pid, status.read.map(File::from));
+    let child = streams.into_child(process.map_err(SpawnError::at(SpawnStep::Fork))?)?;
     Ok(Started { child, made })
 }
 

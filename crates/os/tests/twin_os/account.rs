@@ -8,6 +8,7 @@ use std::process::Command;
 
 use os::job::Job;
 use os::process::{Child, Spawn, SpawnStep, is_running};
+use os::terminal::Size;
 use os::user::{self, Identity, Known, Service};
 
 use crate::keeper::{Keeper, as_nobody, as_root, fixture_for_all};
@@ -150,6 +151,20 @@ fn a_shell_of_another_account_may_open_its_own_stdout() {
     let shell = Spawn { program: "/bin/sh".into(), argv, ..as_whom(service(Service::NetworkService), &[]) };
     let (said, errors, exit) = run_in(&job, &shell);
     assert_eq!((said.as_str(), errors.as_str(), exit.code), ("out\n", "err\n", 0));
+}
+
+#[test]
+fn a_terminal_belongs_to_the_account_that_sits_at_it() {
+    let job = Job::create(&unique()).unwrap();
+    let argv = ["sh", "-c", "echo out > /dev/tty && stat -c %u \"$(tty)\""].map(str::to_owned).to_vec();
+    let identity = Identity::Service(Service::LocalService);
+    let size = Size { columns: 80, rows: 24 };
+    let shell = Spawn { program: "/bin/sh".into(), argv, terminal: Some(size), ..as_whom(identity, &[]) };
+    let mut child = job.spawn(&shell).unwrap();
+    // The other end's closing is an error here, after everything was read.
+    let said: Vec<String> = lines(&mut child.stdout).map_while(Result::ok).collect();
+    let said: Vec<&str> = said.iter().map(|line| line.trim_end()).collect();
+    assert_eq!((said, exit_of(&child).code), (vec!["out", "1"], 0));
 }
 
 #[test]
