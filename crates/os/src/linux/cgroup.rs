@@ -105,8 +105,12 @@ pub(crate) fn write(dir: &Path, file: &str, value: &str) -> io::Result<()> {
 
 pub(crate) fn read(dir: &Path, file: &str) -> io::Result<String> {
     let path = dir.join(file);
-    std::fs::read_to_string(&path)
-        .map_err(|error| io::Error::new(error.kind(), format!("read {}: {error}", path.display())))
+    std::fs::read_to_string(&path).map_err(|error| {
+        // What a file that was opened in time says of a directory that is removed before it is read.
+        let removed = error.raw_os_error() == Some(libc::ENODEV);
+        let kind = if removed { io::ErrorKind::NotFound } else { error.kind() };
+        io::Error::new(kind, format!("read {}: {error}", path.display()))
+    })
 }
 
 pub(crate) fn read_number(dir: &Path, file: &str) -> io::Result<u64> {

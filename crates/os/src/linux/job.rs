@@ -78,8 +78,11 @@ pub(crate) fn limits_work() -> Result<(), String> {
 
 pub(crate) fn holds_processes(name: &JobName) -> io::Result<bool> {
     let Ok(tree) = group_tree() else { return Ok(false) };
-    let group = Group::named(tree, name)?;
-    Ok(group.exists() && !group.processes()?.is_empty())
+    // One that is removed while we look is gone as well.
+    match Group::named(tree, name)?.processes() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        other => Ok(!other?.is_empty()),
+    }
 }
 
 pub(crate) fn sweep(name: &JobName) -> io::Result<bool> {

@@ -1,10 +1,11 @@
 //! Jobs with real processes.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::support::{PATIENCE, eventually, exit_of, lines, request, run, unique};
-use os::job::{Job, sweep};
+use os::job::{Job, holds_processes, sweep};
 use os::process::{SpawnStep, is_running};
 
 #[test]
@@ -149,6 +150,24 @@ fn what_cannot_start_says_at_which_step() {
     let error = job.spawn(&wanted).unwrap_err();
     assert!(matches!(error.step, SpawnStep::Chdir | SpawnStep::Exec), "{error}");
     assert_eq!(job.processes().unwrap(), [0; 0]);
+}
+
+/// The agent asks while the holder removes: the answer is yes or no, never an error.
+#[test]
+fn a_job_that_is_removed_while_somebody_asks_is_gone() {
+    let name = unique();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                assert!(!holds_processes(&name).unwrap());
+            }
+        });
+        for _ in 0..200 {
+            Job::create(&name).unwrap().close().unwrap();
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
 }
 
 #[test]
