@@ -44,16 +44,16 @@ fn another_size_is_seen_and_told() {
 fn what_a_person_types_is_shown_and_means_what_it_does() {
     let world = World::lasting();
     world.resting("a");
-    let script =
-        "trap 'echo interrupted; exit 9' INT; echo on; read line; echo \"<$line>\"; cat; sleep 600 & wait";
+    let script = "trap 'echo interrupted; exit 9' INT; echo on; read line; echo \"<$line>\"; cat; echo eof; while :; do sleep 0.05; done";
     let (mut reader, mut writer) = on_terminal(&world, script);
     hear_until(&mut reader, "on\r\n");
     writer.stdin(b"hi\r").unwrap();
     // Once as an echo of the terminal's, once by the program.
     let heard = hear_until(&mut reader, "<hi>\r\n");
     assert_eq!(heard, "hi\r\n<hi>\r\n");
-    // The end of the input, for cat, and then Ctrl-C for the shell that waits.
+    // The end of the input, for cat, and then Ctrl-C, which would take an end with it that nobody has read.
     writer.stdin(b"\x04").unwrap();
+    hear_until(&mut reader, "eof\r\n");
     writer.stdin(b"\x03").unwrap();
     let all = hear_all(reader);
     assert!(all.stdout.ends_with("interrupted\r\n"), "{all:?}");
