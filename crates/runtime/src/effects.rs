@@ -50,7 +50,7 @@ impl Made {
     pub(crate) fn learn(&self, journal: &Path) -> Result<(), JournalError> {
         let mut users = self.users();
         for effect in Journal::read(journal)? {
-            if let Effect::Directory { path } | Effect::File { path } = effect {
+            if let Effect::Directory { path } | Effect::File { path } | Effect::Link { path } = effect {
                 users.entry(path).or_default().insert(journal.to_owned());
             }
         }
@@ -89,6 +89,33 @@ impl Made {
         Ok(theirs)
     }
 
+    /// A link in a volume, for as long as somebody needs it. What the volume has there already is its owner's.
+    pub(crate) fn link(
+        &self,
+        journal: &mut Journal,
+        path: &Path,
+        to: &Path,
+        file: bool,
+    ) -> Result<(), EffectError> {
+        let failed = |source| EffectError::Link { path: path.to_owned(), source };
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(failed(io::ErrorKind::InvalidInput.into()));
+        };
+        self.mount_point(journal, parent, false)?;
+        let mut users = self.users();
+        let ours = users.contains_key(path) && std::fs::read_link(path).is_ok_and(|known| known == to);
+        if !ours && std::fs::symlink_metadata(path).is_ok() {
+            return Err(failed(io::ErrorKind::AlreadyExists.into()));
+        }
+        journal.record(&Effect::Link { path: path.to_owned() })?;
+        fail::point("link-noted");
+        users.entry(path.to_owned()).or_default().insert(journal.path().to_owned());
+        if ours {
+            return Ok(());
+        }
+        os::tree::Dir::open(parent).and_then(|dir| dir.symlink(name, to.as_os_str(), !file)).map_err(failed)
+    }
+
     /// Undoes what a journal lists, last first, and then forgets the journal. Safe to repeat.
     pub(crate) fn undo(&self, journal: &Path) -> Result<(), UndoError> {
         let mut failures = Vec::new();
@@ -112,11 +139,12 @@ impl Made {
             Effect::Holder { endpoint } => holders::end(endpoint),
             Effect::User { name } => os::user::remove_temporary(name),
             Effect::Tree { path } => os::file::remove_tree(path),
-            Effect::Link { path } if is_link(path) => os::file::remove_tree(path),
-            Effect::Link { .. } => Ok(()),
+            Effect::Link { path } if self.was_last(path, journal) && is_link(path) => {
+                os::file::remove_tree(path)
+            }
             Effect::Directory { path } if self.was_last(path, journal) => remove_if_empty(path),
             Effect::File { path } if self.was_last(path, journal) => remove_if_untouched(path),
-            Effect::Directory { .. } | Effect::File { .. } => Ok(()),
+            Effect::Directory { .. } | Effect::File { .. } | Effect::Link { .. } => Ok(()),
         }
     }
 
@@ -211,6 +239,27 @@ mod tests {
         assert!(file.is_file());
         made.undo(journal.path()).unwrap();
         assert!(had.is_dir() && dir.path().join("used/theirs").exists() && !dir.path().join("x").exists());
+    }
+
+    #[test]
+    fn a_link_is_shared_and_never_the_users_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let made = Made::default();
+        let (mut one, mut two) = (journal(dir.path(), "one"), journal(dir.path(), "two"));
+        let (path, to) = (dir.path().join("volume/deep"), dir.path().to_owned());
+        for journal in [&mut one, &mut two] {
+            made.link(journal, &path, &to, false).unwrap();
+        }
+        made.undo(one.path()).unwrap();
+        assert_eq!(std::fs::read_link(&path).unwrap(), to);
+        made.undo(two.path()).unwrap();
+        assert!(!dir.path().join("volume").exists());
+        let theirs = dir.path().join("theirs");
+        os::tree::Dir::open(dir.path()).unwrap().symlink("theirs".as_ref(), to.as_os_str(), true).unwrap();
+        let mut three = journal(dir.path(), "three");
+        assert!(made.link(&mut three, &theirs, &to, false).is_err());
+        made.undo(three.path()).unwrap();
+        assert!(theirs.is_symlink());
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl Runtime {
             prepare::prepare(self.host(), &pod_config, &config, &id, &dir, None).map_err(refused)?;
         fail::point("container-begin");
         let record = self.record(&id, &pod_config, &config, &dir, &prepared);
-        let container = self.add(&pod, write(dir, record, config)?);
+        let container = self.add(&pod, self.write(dir, record, config)?);
         for warning in prepared.warnings {
             self.tell(&pod, Some(&container), Happened::Warning(warning));
         }
@@ -71,11 +71,33 @@ impl Runtime {
             return Err(RuntimeError::Taken { what: "container", id: id.to_string() });
         }
         let record = self.bare_record(&id, &lock(&pod.record).config, config, &dir);
-        let container = write(dir, record, config.clone())?;
+        let container = self.write(dir, record, config.clone())?;
         let exit = super::start::start_error(&id, crate::error::chain(why));
         self.record_end(&container, &exit);
         self.add(&pod, container);
         Ok(id)
+    }
+
+    fn write(
+        &self,
+        dir: ContainerDir,
+        record: ContainerRecord,
+        config: ContainerConfig,
+    ) -> Result<Container, RuntimeError> {
+        let failed = |source| RuntimeError::Write { path: dir.path().to_owned(), source };
+        // What is left of one whose record could not be read.
+        if dir.journal().exists() {
+            self.inner.node.made.undo(&dir.journal())?;
+        }
+        os::file::remove_tree(dir.path()).map_err(failed)?;
+        os::file::make_private_dir(dir.path()).map_err(failed)?;
+        fail::point("container-directory");
+        // The record comes last: a directory without it is swept.
+        record::write(&dir.record(), &record).map_err(failed)?;
+        fail::point("container-recorded");
+        let container = Container::new(dir, record);
+        container.life().secret = Some(Secret { config, started: None });
+        Ok(container)
     }
 
     pub(super) fn host(&self) -> Host<'_> {
@@ -149,24 +171,6 @@ fn check_name(name: &str) -> Result<(), RuntimeError> {
     }
     let source = Box::new(PrepareError::Name(name.to_owned()));
     Err(RuntimeError::Refused { name: name.to_owned(), source })
-}
-
-fn write(
-    dir: ContainerDir,
-    record: ContainerRecord,
-    config: ContainerConfig,
-) -> Result<Container, RuntimeError> {
-    let failed = |source| RuntimeError::Write { path: dir.path().to_owned(), source };
-    // What a crash left of an earlier try.
-    os::file::remove_tree(dir.path()).map_err(failed)?;
-    os::file::make_private_dir(dir.path()).map_err(failed)?;
-    fail::point("container-directory");
-    // The record comes last: a directory without it is swept.
-    record::write(&dir.record(), &record).map_err(failed)?;
-    fail::point("container-recorded");
-    let container = Container::new(dir, record);
-    container.life().secret = Some(Secret { config, started: None });
-    Ok(container)
 }
 
 // === impl Container ===

@@ -68,7 +68,7 @@ impl Runtime {
             command_line: plan::quote::command_line(&start.argv),
             argv: start.argv,
             env: surroundings.env,
-            cwd: start.cwd.into(),
+            cwd: room.directory_for_everybody(Path::new(&start.cwd)),
             identity: surroundings.identity,
             stdin: request.stdin,
             terminal: request.terminal,

@@ -11,6 +11,7 @@ use crate::effects::UndoError;
 use crate::error::{RuntimeError, chain};
 use crate::fail;
 use crate::ids::{ContainerId, PodId};
+use crate::layout::ContainerDir;
 
 // === impl Runtime ===
 
@@ -60,8 +61,13 @@ impl Runtime {
     }
 
     fn remove_directory(&self, pod: &Pod) -> Result<(), UndoError> {
-        self.inner.node.made.undo(&pod.dir.journal())?;
+        let made = &self.inner.node.made;
+        made.undo(&pod.dir.journal())?;
         fail::point("holder-gone");
+        // Of a container whose record cannot be read the journal can: what was done for it goes too.
+        for entry in std::fs::read_dir(pod.dir.containers()).into_iter().flatten().flatten() {
+            made.undo(&ContainerDir::at(entry.path()).journal())?;
+        }
         out_of_sight(pod.dir.path(), &pod.dir.gone())?;
         fail::point("pod-renamed");
         take_away(&pod.dir.gone())?;

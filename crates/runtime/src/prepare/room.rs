@@ -104,6 +104,11 @@ impl Room {
         below(path, &self.image).map_or_else(|| path.to_owned(), |inside| copy.join(inside))
     }
 
+    /// The same for a directory to start in. Where the image is, everybody has a directory.
+    pub fn directory_for_everybody(&self, path: &Path) -> PathBuf {
+        if path == self.image { path.to_owned() } else { self.for_everybody(path) }
+    }
+
     /// What a path of the container leads to. A link out of the image is the host's, as it will be for the program.
     fn look(&self, path: &Path) -> Result<Seen, LookError> {
         let mut path = path.to_owned();
