@@ -117,7 +117,7 @@ impl Child {
     }
 
     /// Ends this process and what it left behind in its job, as far as that can be told. On Linux that is its session;
-    /// what made a session of its own stays. On Windows a process does not know its kin: it is this one alone.
+    /// what made a session of its own stays. On Windows it is all that it started, by a job inside the job.
     pub fn kill_session(&self, job: &Job) -> io::Result<()> {
         self.process.kill_session(|| job.processes())
     }

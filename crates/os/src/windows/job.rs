@@ -222,10 +222,15 @@ fn create_fresh(name: &str) -> io::Result<OwnedHandle> {
 
 /// A job for one try, which ends with its handle.
 pub(crate) fn nameless() -> io::Result<OwnedHandle> {
-    // SAFETY: no name, default security.
-    let job = owned(unsafe { CreateJobObjectW(null(), null()) })?;
+    let job = inner()?;
     end_with_handle(&job)?;
     Ok(job)
+}
+
+/// A job that only groups: its processes outlive its handle.
+pub(crate) fn inner() -> io::Result<OwnedHandle> {
+    // SAFETY: no name, default security.
+    owned(unsafe { CreateJobObjectW(null(), null()) })
 }
 
 /// Set before anything else: a job that becomes a silo must have it, and one that outlives us must not be.

@@ -5,6 +5,7 @@ use std::os::windows::io::{AsRawHandle, OwnedHandle};
 use std::sync::Arc;
 use std::time::Duration;
 
+use windows_sys::Win32::System::JobObjects::TerminateJobObject;
 use windows_sys::Win32::System::Threading::{
     GetExitCodeProcess, OpenProcess, PROCESS_ACCESS_RIGHTS, PROCESS_CREATE_THREAD, PROCESS_QUERY_INFORMATION,
     PROCESS_SYNCHRONIZE, PROCESS_VM_OPERATION, PROCESS_VM_READ, PROCESS_VM_WRITE, TerminateProcess,
@@ -24,6 +25,8 @@ pub(crate) struct Process {
     pid: u32,
     handle: OwnedHandle,
     console: Option<Arc<PseudoConsole>>,
+    /// A job inside the job, of this process and all it starts.
+    kin: Option<OwnedHandle>,
 }
 
 #[derive(Debug)]
@@ -61,8 +64,12 @@ pub(crate) fn send_interrupt(pid: u32) -> io::Result<()> {
 // === impl Process ===
 
 impl Process {
-    pub(crate) fn new(pid: u32, handle: OwnedHandle, console: Option<PseudoConsole>) -> Self {
-        Self { pid, handle, console: console.map(Arc::new) }
+    pub(crate) fn new(pid: u32, handle: OwnedHandle, kin: Option<OwnedHandle>) -> Self {
+        Self { pid, handle, console: None, kin }
+    }
+
+    pub(crate) fn at(self, console: PseudoConsole) -> Self {
+        Self { console: Some(Arc::new(console)), ..self }
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -73,9 +80,11 @@ impl Process {
         Ok(Waiter { process: self.handle.try_clone()?, console: self.console.clone() })
     }
 
-    /// Windows keeps no record of who started whom: it is this one alone.
+    /// Windows keeps no record of who started whom, but a process cannot leave the job that it was born into.
     pub(crate) fn kill_session(&self, _candidates: impl Fn() -> io::Result<Vec<u32>>) -> io::Result<()> {
-        self.kill()
+        let Some(kin) = &self.kin else { return self.kill() };
+        // SAFETY: the handle is ours.
+        check(unsafe { TerminateJobObject(kin.as_raw_handle(), KILLED) })
     }
 
     pub(crate) fn resize(&self, size: Size) -> io::Result<()> {

@@ -4,7 +4,7 @@
 //! first instruction we ask the kernel whether it is inside, and put it there if not.
 
 use std::io;
-use std::os::windows::io::{AsRawHandle, BorrowedHandle, OwnedHandle};
+use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, OwnedHandle};
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
@@ -18,6 +18,7 @@ use windows_sys::Win32::System::Threading::{
 
 use super::attributes::Attributes;
 use super::handle::{check, code, owned};
+use super::job;
 use super::process::Process;
 use super::pseudo_console::Terminal;
 use super::stdio::{Pipes, Stdio, Streams};
@@ -53,8 +54,9 @@ pub(crate) fn spawn(
     let launch = launch(request, token).map_err(SpawnError::at(SpawnStep::Argument))?;
     let mut attributes = attributes(&streams, job).map_err(SpawnError::at(SpawnStep::Argument))?;
     let started = create(&launch, streams.stdio(), &mut attributes).map_err(start_error)?;
-    settle(&started, job).map_err(SpawnError::at(SpawnStep::Job))?;
-    Ok(child(started, streams, request.stdin))
+    let kin = settle(&started, job).map_err(SpawnError::at(SpawnStep::Job))?;
+    let process = Process::new(started.pid, started.process, kin);
+    Ok(child(process, streams, request.stdin))
 }
 
 fn streams(request: &Spawn) -> Result<Streams, SpawnError> {
@@ -75,19 +77,19 @@ fn attributes(streams: &Streams, job: BorrowedHandle<'_>) -> io::Result<Attribut
 }
 
 /// The child's own ends are dropped here: with them open we would never read an end.
-fn child(started: Started, streams: Streams, with_stdin: bool) -> Child {
+fn child(process: Process, streams: Streams, with_stdin: bool) -> Child {
     match streams {
         Streams::Pipes(pipes) => Child {
             stdin: pipes.our_stdin,
             stdout: Some(pipes.our_stdout),
             stderr: Some(pipes.our_stderr),
-            process: Process::new(started.pid, started.process, None),
+            process,
         },
         Streams::Terminal(terminal) => Child {
             stdin: with_stdin.then_some(terminal.input),
             stdout: Some(terminal.output),
             stderr: None,
-            process: Process::new(started.pid, started.process, Some(terminal.console)),
+            process: process.at(terminal.console),
         },
     }
 }
@@ -167,8 +169,17 @@ pub(crate) fn create(
 }
 
 /// Inside the job for certain, then running. A process that cannot be put there must not run at all.
-fn settle(started: &Started, job: BorrowedHandle<'_>) -> io::Result<()> {
-    started.put_inside(job).and_then(|()| started.resume()).inspect_err(|_| started.terminate())
+///
+/// In a second job of its own too, so that it can be ended with what it leaves behind; where a system cannot have jobs
+/// in jobs, only it itself can.
+fn settle(started: &Started, job: BorrowedHandle<'_>) -> io::Result<Option<OwnedHandle>> {
+    let settle = || {
+        started.put_inside(job)?;
+        let kin = job::inner().ok().filter(|kin| started.put_inside(kin.as_handle()).is_ok());
+        started.put_inside(job)?;
+        started.resume().map(|()| kin)
+    };
+    settle().inspect_err(|_| started.terminate())
 }
 
 // === impl Started ===

@@ -39,6 +39,25 @@ fn three_generations_are_killed_as_one() {
 }
 
 #[test]
+fn a_process_is_ended_with_what_it_started_and_the_job_lives_on() {
+    let job = Job::create(&unique()).unwrap();
+    let init = job.spawn(&request(&["sleep", "600"])).unwrap();
+    let mut exec = job.spawn(&request(&["generations", "3"])).unwrap();
+    let pids: Vec<u32> = lines(&mut exec.stdout)
+        .take(3)
+        .map(|line| line.unwrap().trim_end().rsplit_once("pid ").unwrap().1.parse().unwrap())
+        .collect();
+    exec.kill_session(&job).unwrap();
+    assert_eq!(exit_of(&exec).code, 137);
+    for pid in pids {
+        eventually("the generation is gone", || !is_running(pid));
+    }
+    assert!(is_running(init.id()) && job.processes().unwrap().contains(&init.id()));
+    job.terminate(137).unwrap();
+    exit_of(&init);
+}
+
+#[test]
 fn closing_a_job_ends_what_is_inside() {
     let job = Job::create(&unique()).unwrap();
     let child = job.spawn(&request(&["generations", "2"])).unwrap();
