@@ -16,6 +16,7 @@ struct Mapped {
 
 /// Asks for single pages from now on and drops every code page; those that are needed come back from the page cache.
 pub(crate) fn rest() {
+    give_back_heap();
     // Without the list nothing is given back, and nothing is wrong either.
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     for mapped in maps.lines().filter_map(mapped) {
@@ -30,6 +31,20 @@ pub(crate) fn rest() {
         }
     }
 }
+
+/// One heap for all threads, which here mostly wait: each would get one of its own, and keep what it once used.
+#[cfg(target_env = "gnu")]
+fn give_back_heap() {
+    // SAFETY: the first call is a setting, the second returns free pages of the heap to the kernel.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+        libc::malloc_trim(0);
+    }
+}
+
+/// Other C libraries have one heap anyway.
+#[cfg(not(target_env = "gnu"))]
+fn give_back_heap() {}
 
 fn mapped(line: &str) -> Option<Mapped> {
     let mut fields = line.split_ascii_whitespace();
