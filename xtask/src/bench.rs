@@ -17,9 +17,11 @@ use testbed::tools::{cargo, progress, repo_root};
 use crate::results::{self, Stamp};
 
 mod check;
+mod containerd;
 mod holder;
 mod memory;
 mod pull;
+mod start;
 mod webhook;
 
 /// Fewer rounds say more about the machine than about the programs.
@@ -50,6 +52,15 @@ pub(crate) enum Bar {
     AtMost(f64),
     /// Each of these holds.
     Times(&'static [Goal]),
+    /// Each of these figures is not above its own.
+    Within(&'static [Limit]),
+}
+
+/// The greatest value that one of our figures may have.
+#[derive(Debug)]
+pub(crate) struct Limit {
+    pub(crate) series: &'static str,
+    pub(crate) at_most: f64,
 }
 
 /// One of our figures is at least so many times one of a peer's.
@@ -67,7 +78,7 @@ pub(crate) struct Measured {
     pub(crate) peer: Vec<f64>,
     pub(crate) growth: BTreeMap<u32, f64>,
     pub(crate) peer_growth: BTreeMap<u32, f64>,
-    /// The figures that a [`Goal`] names, a value per round; `ours` and `peer` are those of the first goal.
+    /// The figures that a [`Goal`] or a [`Limit`] names, a value per round; `ours` and `peer` are those of the first goal.
     pub(crate) series: BTreeMap<String, Vec<f64>>,
     /// What a reader of the figures must know, each once.
     pub(crate) notes: Vec<&'static str>,
@@ -95,6 +106,8 @@ struct Outcome {
     notes: Vec<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     goals: Vec<Reached>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    limits: Vec<Kept>,
     pass: bool,
     commit: String,
     paths: &'static [&'static str],
@@ -106,6 +119,15 @@ struct Reached {
     ours: &'static str,
     peer: &'static str,
     ratio: f64,
+    bar: f64,
+    pass: bool,
+}
+
+/// What became of a [`Limit`]: the median.
+#[derive(Debug, Serialize)]
+struct Kept {
+    series: &'static str,
+    value: f64,
     bar: f64,
     pass: bool,
 }
@@ -143,6 +165,14 @@ const BENCHES: &[Bench] = &[
         paths: &["crates/images", "crates/os", "crates/porthole/src/image.rs", "crates/porthole/src/image"],
         run: pull::run,
     },
+    Bench {
+        name: "start",
+        what: "a HostProcess pod made and started through the library, its growth, memory and statistics",
+        unit: "ms",
+        bar: Bar::Within(start::LIMITS),
+        paths: &["crates/runtime", "crates/holder", "crates/os", "crates/plan"],
+        run: start::run,
+    },
 ];
 
 /// True when the bar was met.
@@ -170,6 +200,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
 fn outcome(bench: &Bench, measured: Measured, stamp: Stamp) -> Outcome {
     let (ours, peer) = (percentile(&measured.ours, 50), percentile(&measured.peer, 50));
     let (goals, other_n) = (bench.bar.reached(&measured), measured.other_n());
+    let limits = bench.bar.kept(&measured);
     Outcome {
         name: bench.name.into(),
         ours,
@@ -180,13 +211,14 @@ fn outcome(bench: &Bench, measured: Measured, stamp: Stamp) -> Outcome {
         p50: ours,
         p99: percentile(&measured.ours, 99),
         bar: bench.bar.figure(),
-        pass: bench.bar.is_met(ours, &measured, &goals) && measured.ours.len() >= ROUNDS,
+        pass: bench.bar.is_met(ours, &measured, &goals, &limits) && measured.ours.len() >= ROUNDS,
         growth: measured.growth,
         peer_growth: measured.peer_growth,
         series: measured.series.iter().map(|(name, values)| (name.clone(), percentile(values, 50))).collect(),
         other_n,
         notes: measured.notes,
         goals,
+        limits,
         commit: stamp.commit,
         paths: bench.paths,
     }
@@ -246,6 +278,10 @@ impl Bar {
                 let words = |goal: &Goal| format!("{} ≥ {} × {}", goal.ours, goal.times, goal.peer);
                 goals.iter().map(words).collect::<Vec<_>>().join(", ")
             }
+            Self::Within(limits) => {
+                let words = |limit: &Limit| format!("{} ≤ {}", limit.series, limit.at_most);
+                limits.iter().map(words).collect::<Vec<_>>().join(", ")
+            }
         }
     }
 
@@ -254,6 +290,7 @@ impl Bar {
         match self {
             Self::AtMost(bar) => *bar,
             Self::Times(goals) => goals.first().map_or(0.0, |goal| goal.times),
+            Self::Within(limits) => limits.first().map_or(0.0, |limit| limit.at_most),
         }
     }
 
@@ -267,11 +304,24 @@ impl Bar {
         goals.iter().map(reached).collect()
     }
 
-    fn is_met(&self, ours: f64, measured: &Measured, goals: &[Reached]) -> bool {
+    /// A figure that was not measured is not kept.
+    fn kept(&self, measured: &Measured) -> Vec<Kept> {
+        let Self::Within(limits) = self else { return Vec::new() };
+        let kept = |limit: &Limit| {
+            let values = measured.series.get(limit.series).map(Vec::as_slice).unwrap_or_default();
+            let value = percentile(values, 50);
+            let pass = !values.is_empty() && value <= limit.at_most;
+            Kept { series: limit.series, value, bar: limit.at_most, pass }
+        };
+        limits.iter().map(kept).collect()
+    }
+
+    fn is_met(&self, ours: f64, measured: &Measured, goals: &[Reached], limits: &[Kept]) -> bool {
         match self {
             // Every point of the growth counts: a promise that holds for one pod only is none.
             Self::AtMost(bar) => measured.growth.values().chain([&ours]).all(|value| value <= bar),
             Self::Times(_) => goals.iter().all(|goal| goal.pass),
+            Self::Within(_) => limits.iter().all(|limit| limit.pass),
         }
     }
 }
@@ -314,6 +364,27 @@ mod tests {
         assert!(judged(&[0.5; 5], &[(1, 0.5), (10, 1.0)]).pass);
         assert!(!judged(&[0.5; 5], &[(1, 0.5), (10, 1.1)]).pass);
         assert!(!judged(&[1.1; 5], &[]).pass);
+    }
+
+    #[test]
+    fn every_limit_must_be_kept_and_measured() {
+        const LIMITS: &[Limit] = &[Limit { series: "a", at_most: 5.0 }, Limit { series: "b", at_most: 1.0 }];
+        let judged = |series: &[(&str, f64)]| {
+            let bench = Bench {
+                name: "b",
+                what: "",
+                unit: "ms",
+                bar: Bar::Within(LIMITS),
+                paths: &[],
+                run: || Ok(Measured::default()),
+            };
+            let series = series.iter().map(|(name, value)| ((*name).to_owned(), vec![*value; 5])).collect();
+            let measured = Measured { ours: vec![1.0; 5], series, ..Measured::default() };
+            outcome(&bench, measured, Stamp { commit: "c".into(), dirty: false }).pass
+        };
+        assert!(judged(&[("a", 5.0), ("b", 1.0)]));
+        assert!(!judged(&[("a", 5.1), ("b", 1.0)]));
+        assert!(!judged(&[("a", 5.0)]), "b was not measured");
     }
 
     #[test]

@@ -2,26 +2,24 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
-use testbed::guard::{Guard, Resource};
-use testbed::image::{ImageBuilder, Layer};
+use anyhow::{Context, Result};
+use testbed::guard::Guard;
 use testbed::process::{Daemon, wait_for};
-use testbed::tools::{debian, go_tool, progress};
+use testbed::tools::progress;
 
+use super::containerd::{Containerd, Peer};
 use super::{Measured, ROUNDS, memory, percentile};
 use crate::gate::suite::static_fixture;
 
 const PODS: [usize; 2] = [1, 10];
 /// How ours grows further; once, because it is no part of the comparison.
 const MANY: usize = 110;
-const IMAGE: &str = "bench.test/fixture:1";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) fn run() -> Result<Measured> {
-    debian::ensure(&["runc"])?;
     let programs = Programs::provide()?;
     let (mut ours, mut peer) = ([vec![], vec![]], [vec![], vec![]]);
     for round in 1..=ROUNDS {
@@ -48,22 +46,14 @@ pub(super) fn run() -> Result<Measured> {
 struct Programs {
     fixture: PathBuf,
     porthole: PathBuf,
-    containerd: PathBuf,
-    shim: PathBuf,
-    ctr: PathBuf,
+    peer: Peer,
 }
 
 // === impl Programs ===
 
 impl Programs {
     fn provide() -> Result<Self> {
-        Ok(Self {
-            fixture: static_fixture()?,
-            porthole: super::released_porthole()?,
-            containerd: go_tool("containerd")?,
-            shim: go_tool("containerd-shim-runc-v2")?,
-            ctr: go_tool("ctr")?,
-        })
+        Ok(Self { fixture: static_fixture()?, porthole: super::released_porthole()?, peer: Peer::provide()? })
     }
 
     /// Through `porthole up`, as a user starts pods.
@@ -90,11 +80,11 @@ impl Programs {
     /// Through containerd's own client: one shim for each container.
     fn peer(&self, pods: usize) -> Result<f64> {
         let guard = Guard::new("bench")?;
-        let containerd = Containerd::start(&guard, self)?;
+        let containerd = Containerd::start(&guard, &self.peer)?;
         for number in 0..pods {
             containerd.run(number)?;
         }
-        let mean = memory::settled_mean("shims", pods, |exe| exe == self.shim);
+        let mean = memory::settled_mean("shims", pods, |exe| exe == self.peer.shim);
         containerd.stop(pods)?;
         mean
     }
@@ -109,88 +99,4 @@ fn write_pod(dir: &Path, number: usize) -> Result<PathBuf> {
     );
     fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
     Ok(path)
-}
-
-/// A containerd of our own, apart from any that the host has.
-#[derive(Debug)]
-struct Containerd<'a> {
-    guard: &'a Guard,
-    programs: &'a Programs,
-    daemon: Daemon,
-    socket: PathBuf,
-}
-
-// === impl Containerd ===
-
-impl<'a> Containerd<'a> {
-    fn start(guard: &'a Guard, programs: &'a Programs) -> Result<Self> {
-        ensure!(
-            memory::running(|exe| exe == programs.shim)?.is_empty(),
-            "shims of an earlier run are still there"
-        );
-        let dir = guard.dir();
-        let socket = dir.join("c.sock");
-        let config = dir.join("config.toml");
-        // Without CRI: it wants a network, and the shim is the same.
-        let text = format!(
-            "version = 3\nroot = '{0}/root'\nstate = '{0}/state'\n\
-             disabled_plugins = ['io.containerd.grpc.v1.cri', 'io.containerd.cri.v1.images', 'io.containerd.cri.v1.runtime']\n\
-             [grpc]\naddress = '{0}/c.sock'\n",
-            dir.display()
-        );
-        fs::write(&config, text).with_context(|| format!("write {}", config.display()))?;
-        let mut command = Command::new(&programs.containerd);
-        command.arg("--config").arg(&config).env("PATH", path_with(&programs.shim)?);
-        let mut daemon = Daemon::spawn(guard, "containerd", &mut command, dir)?;
-        wait_for("containerd's socket", PATIENCE, || {
-            daemon.check()?;
-            Ok(socket.exists().then_some(()))
-        })?;
-        let containerd = Self { guard, programs, daemon, socket };
-        containerd.import()?;
-        Ok(containerd)
-    }
-
-    fn import(&self) -> Result<()> {
-        let archive = self.guard.dir().join("image.tar");
-        let layer = Layer::new().host_file("fixture", &self.programs.fixture, 0o755)?;
-        let image = ImageBuilder::new("linux", "amd64").layer(layer).reference(IMAGE);
-        image.write_oci_archive(&archive)?;
-        self.ctr(&["images", "import", &archive.display().to_string()])
-    }
-
-    fn run(&self, number: usize) -> Result<()> {
-        let name = format!("c{number}");
-        let words = ["run", "--detach", "--net-host", "--snapshotter", "native", IMAGE, &name];
-        self.ctr(&[&words[..], &["/fixture", "sleep", "3600"]].concat())?;
-        // A container does not carry the guard's mark: runc gives it an environment of its own.
-        for pid in memory::running(|exe| exe == Path::new("/fixture"))? {
-            self.guard.register(&Resource::process(pid)?)?;
-        }
-        Ok(())
-    }
-
-    fn stop(mut self, pods: usize) -> Result<()> {
-        for number in 0..pods {
-            self.ctr(&["tasks", "delete", "--force", &format!("c{number}")])?;
-        }
-        wait_for("the shims' end", PATIENCE, || {
-            Ok(memory::running(|exe| exe == self.programs.shim)?.is_empty().then_some(()))
-        })?;
-        progress::run(Command::new("kill").arg(self.daemon.pid().to_string()))?;
-        self.daemon.reap();
-        Ok(())
-    }
-
-    fn ctr(&self, words: &[&str]) -> Result<()> {
-        let mut command = Command::new(&self.programs.ctr);
-        command.arg("--address").arg(&self.socket).args(words).stdin(Stdio::null());
-        progress::run(&mut command).map(drop).with_context(|| self.daemon.tail())
-    }
-}
-
-fn path_with(program: &Path) -> Result<std::ffi::OsString> {
-    let own = std::env::var_os("PATH").unwrap_or_default();
-    let first = program.parent().context("a program has a directory")?.to_path_buf();
-    Ok(std::env::join_paths(std::iter::once(first).chain(std::env::split_paths(&own)))?)
 }

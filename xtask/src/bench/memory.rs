@@ -36,6 +36,11 @@ pub(super) fn settled_mean(what: &str, count: usize, fits: impl Fn(&Path) -> boo
     })
 }
 
+/// One program's proportional set size in MiB.
+pub(super) fn mib(pid: u32) -> Result<f64> {
+    Ok(mean_mib(&[pss_kib(pid)?]))
+}
+
 /// A program and the forks of itself beside it: what a pod costs is all of them.
 fn with_guard(pid: u32, fits: impl Fn(&Path) -> bool) -> Result<u64> {
     let mut sum = pss_kib(pid)?;
