@@ -75,7 +75,7 @@ fn on_every_core<T: Sync, R: Send>(all: &[T], one: impl Fn(&T) -> R + Sync) -> V
         std::iter::from_fn(take).map(|at| (at, one(&all[at]))).collect::<Vec<_>>()
     };
     let mut done: Vec<(usize, R)> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(&work)).collect();
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
         let joined = workers.into_iter().map(|worker| worker.join().unwrap_or_else(|e| resume_unwind(e)));
         joined.flatten().collect()
     });
