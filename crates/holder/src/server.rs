@@ -21,6 +21,8 @@ use crate::protocol::{self, Answer, Launch, Refusal, Request, VERSION};
 pub const IDLE_LIMIT: Duration = Duration::from_secs(10);
 /// How long a wait goes unanswered; then the client hears that the container still runs, and may ask again.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(20);
+/// How long after an exec the holder looks for what it no longer needs.
+const REST_AFTER: Duration = Duration::from_secs(1);
 /// How long the last answers may take to leave before the holder ends.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -31,6 +33,8 @@ pub struct Server {
     execs: BTreeMap<u64, Exec>,
     /// The number of the next exec.
     next_exec: u64,
+    /// When to give back what execs needed: a little after the last one, as they come in bursts.
+    rest_at: Option<Instant>,
     news: Receiver<News>,
     messenger: Sender<News>,
     connections: usize,
@@ -69,6 +73,7 @@ impl Server {
             containers: BTreeMap::new(),
             execs: BTreeMap::new(),
             next_exec: 0,
+            rest_at: None,
             news,
             messenger,
             connections: 0,
@@ -95,7 +100,7 @@ impl Server {
     fn next(&self) -> Result<News, RecvTimeoutError> {
         let deadlines = self.containers.values().filter_map(Container::deadline);
         let deadlines = deadlines.chain(self.execs.values().map(Exec::deadline));
-        match deadlines.chain(self.go_at).min() {
+        match deadlines.chain(self.go_at).chain(self.rest_at).min() {
             Some(at) => self.news.recv_timeout(at.saturating_duration_since(Instant::now())),
             None => self.news.recv().map_err(|_| RecvTimeoutError::Disconnected),
         }
@@ -141,12 +146,15 @@ impl Server {
             }
         }
         self.execs.values_mut().for_each(|exec| exec.enforce(now));
+        if self.rest_at.take_if(|at| *at <= now).is_some() {
+            os::process::rest();
+        }
     }
 
     fn exec_ended(&mut self, number: u64) {
         self.execs.remove(&number);
         if self.execs.is_empty() {
-            os::process::rest();
+            self.rest_at = Some(Instant::now() + REST_AFTER);
         }
     }
 

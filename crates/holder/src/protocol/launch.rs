@@ -73,8 +73,9 @@ pub struct Exec {
     pub stdin: bool,
     #[serde(default)]
     pub terminal: Option<Size>,
-    /// How long it may run. Then it is killed, and with it what it left behind, as far as that can be told: on Linux
-    /// what is still in its session (whoever made a session of its own escapes, and ends with the container).
+    /// How long it may run. Then it is killed, and with it what it left behind, as far as that can be told: on Windows
+    /// all that it started; on Linux what is still in its session, or without root all that it started. Who made a
+    /// session of its own escapes there, and ends with the container.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
 }
