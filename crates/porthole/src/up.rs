@@ -37,6 +37,7 @@ pub fn up(args: &UpArgs) -> Outcome {
     let interrupts = os::interrupt::interrupts().or_environment()?;
     let runtime = Runtime::open(open(args)?);
     let node = runtime.node();
+    node.remarks.iter().for_each(|remark| say(&format!("warning: {remark}")));
     let mut pods = admit_all(node, &files)?;
     if unlimited {
         pods.iter_mut().flat_map(|pod| &mut pod.containers).for_each(|c| c.limits = Default::default());

@@ -9,7 +9,7 @@ use os::host::HostFacts;
 
 use crate::effects::{Made, UndoError};
 use crate::holders::{self, HolderError};
-use crate::journal::{Effect, Journal, JournalError};
+use crate::journal::{Effect, Journal};
 use crate::layout::{ContainerDir, Layout, PodDir};
 use crate::pods;
 
@@ -20,6 +20,8 @@ pub struct Node {
     pub facts: HostFacts,
     pub images: Store,
     pub holder_program: PathBuf,
+    /// What could not be swept, for people: nothing that keeps the node from working.
+    pub remarks: Vec<String>,
     pub(crate) made: Made,
     _lock: Lock,
 }
@@ -38,10 +40,6 @@ pub enum NodeError {
     Holder(#[from] HolderError),
     #[error("clean up after an earlier run")]
     Sweep(#[from] UndoError),
-    #[error("read what an earlier run did to this host")]
-    Journal(#[from] JournalError),
-    #[error("temporary users of containers that are gone")]
-    Users { source: io::Error },
     #[error("release images of pods that are gone")]
     Pins(#[from] images::DepotError),
 }
@@ -70,15 +68,23 @@ impl Node {
         };
         let hpc = layout.hpc();
         std::fs::create_dir_all(&hpc).map_err(|source| NodeError::Root { path: hpc, source })?;
-        let node = Node {
+        let mut node = Node {
             facts: os::host::facts().map_err(NodeError::Facts)?,
             images: Store::open(&layout.images())?,
             holder_program: holders::lay_down(&layout.bin(), holder_program)?,
+            remarks: Vec::new(),
             made: Made::default(),
             layout,
             _lock: lock,
         };
         node.sweep()?;
+        // Whoever cannot see or remove users can still run pods that need none.
+        match node.sweep_users() {
+            Err(e) if e.kind() != io::ErrorKind::Unsupported => {
+                node.remarks.push(format!("temporary users of containers that are gone: {e}"));
+            }
+            _ => {}
+        }
         Ok(node)
     }
 
@@ -97,7 +103,6 @@ impl Node {
         for path in pods {
             self.sweep_pod(&PodDir::at(path))?;
         }
-        self.sweep_users()?;
         Ok(self.release_images_of_nobody()?)
     }
 
@@ -126,22 +131,21 @@ impl Node {
     }
 
     /// Temporary users that no journal of ours lists: their container is gone, and we went before they did.
-    fn sweep_users(&self) -> Result<(), NodeError> {
-        let failed = |source| NodeError::Users { source };
-        let ours: Vec<String> = os::user::temporary().map_err(failed)?;
-        for name in ours.into_iter().filter(|name| self.layout.is_temporary_user(name)) {
+    fn sweep_users(&self) -> io::Result<()> {
+        for name in os::user::temporary()?.into_iter().filter(|name| self.layout.is_temporary_user(name)) {
             if !self.is_needed(&name)? {
-                os::user::remove_temporary(&name).map_err(failed)?;
+                os::user::remove_temporary(&name)?;
             }
         }
         Ok(())
     }
 
-    fn is_needed(&self, user: &str) -> Result<bool, NodeError> {
-        for pod in self.listed(&self.layout.pods())? {
-            for container in self.listed(&PodDir::at(pod).containers())? {
-                let effects = Journal::read(&ContainerDir::at(container).journal())?;
-                if effects.contains(&Effect::User { name: user.to_owned() }) {
+    fn is_needed(&self, user: &str) -> io::Result<bool> {
+        let wanted = Effect::User { name: user.to_owned() };
+        for pod in self.listed(&self.layout.pods()).map_err(io::Error::other)? {
+            for container in self.listed(&PodDir::at(pod).containers()).map_err(io::Error::other)? {
+                let journal = ContainerDir::at(container).journal();
+                if Journal::read(&journal).map_err(io::Error::other)?.contains(&wanted) {
                     return Ok(true);
                 }
             }
