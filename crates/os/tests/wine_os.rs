@@ -159,3 +159,11 @@ fn a_count_is_read_from_libtests_summary() {
     assert_eq!(passed("test result: FAILED. 27 passed; 1 failed"), 0);
     assert!(Path::new(&PROGRAMS.fixture).exists());
 }
+
+/// The sweep at the start of the agent: a list that cannot be had would keep it from starting.
+#[test]
+fn a_machine_without_temporary_users_lists_none() {
+    let wine = machine();
+    let output = wine.run(&PROGRAMS.fixture, ["user", "list"], PATIENCE).expect("ran");
+    assert_eq!((output.stdout.trim(), output.code), ("", 0), "{}", output.stderr);
+}

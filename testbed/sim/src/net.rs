@@ -161,7 +161,7 @@ pub(crate) unsafe extern "system" fn NetUserGetInfo(
     Call::new("NetUserGetInfo", &format!("name={name} level={level}")).answer(|| {
         let Some(user) = User::find(&name) else { return NERR_UserNotFound };
         let info = match level {
-            1 => net_buffer::users(&[user]),
+            1 => net_buffer::user(&user),
             23 => net_buffer::user_with_sid(&user),
             _ => return ERROR_INVALID_LEVEL,
         };
@@ -185,14 +185,14 @@ pub(crate) unsafe extern "system" fn NetUserEnum(
     _resume: *mut u32,
 ) -> u32 {
     Call::new("NetUserEnum", &format!("level={level} filter={filter}")).answer(|| {
-        if level != 1 {
+        if level != 0 {
             return ERROR_INVALID_LEVEL;
         }
         let users = User::all();
         let count = u32::try_from(users.len()).unwrap_or(0);
         // SAFETY: the caller gives places for the answers.
         unsafe {
-            answer.write(net_buffer::users(&users));
+            answer.write(net_buffer::names(&users));
             read.write(count);
             total.write(count);
         }

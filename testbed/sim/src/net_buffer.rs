@@ -4,7 +4,7 @@ use std::ptr::null_mut;
 
 use windows_sys::Win32::Foundation::{HLOCAL, LocalFree};
 use windows_sys::Win32::NetworkManagement::NetManagement::{
-    LOCALGROUP_INFO_1, USER_INFO_1, USER_INFO_23, USER_PRIV_USER,
+    LOCALGROUP_INFO_1, USER_INFO_0, USER_INFO_1, USER_INFO_23, USER_PRIV_USER,
 };
 use windows_sys::Win32::System::Memory::{LMEM_ZEROINIT, LocalAlloc};
 
@@ -50,24 +50,34 @@ pub(crate) fn text(text: &str) -> *mut u16 {
     Answer::new().text(text)
 }
 
-/// Level 1, without passwords, as everybody may see it.
-pub(crate) fn users(users: &[User]) -> *mut u8 {
+/// Level 0.
+pub(crate) fn names(users: &[User]) -> *mut u8 {
     let mut answer = Answer::new();
-    let place = answer.put(&vec![USER_INFO_1::default(); users.len()]);
+    let place = answer.put(&vec![USER_INFO_0::default(); users.len()]);
     for (at, user) in users.iter().enumerate() {
-        let info = USER_INFO_1 {
-            usri1_name: answer.text(&user.name),
-            usri1_password: null_mut(),
-            usri1_password_age: 0,
-            usri1_priv: USER_PRIV_USER,
-            usri1_home_dir: null_mut(),
-            usri1_comment: answer.text(&user.comment),
-            usri1_flags: user.flags,
-            usri1_script_path: null_mut(),
-        };
+        let info = USER_INFO_0 { usri0_name: answer.text(&user.name) };
         // SAFETY: so many were put there above.
         unsafe { place.add(at).write(info) };
     }
+    answer.start
+}
+
+/// Level 1, without the password, as everybody may see it.
+pub(crate) fn user(user: &User) -> *mut u8 {
+    let mut answer = Answer::new();
+    let place = answer.put(&[USER_INFO_1::default()]);
+    let info = USER_INFO_1 {
+        usri1_name: answer.text(&user.name),
+        usri1_password: null_mut(),
+        usri1_password_age: 0,
+        usri1_priv: USER_PRIV_USER,
+        usri1_home_dir: null_mut(),
+        usri1_comment: answer.text(&user.comment),
+        usri1_flags: user.flags,
+        usri1_script_path: null_mut(),
+    };
+    // SAFETY: put there above.
+    unsafe { place.write(info) };
     answer.start
 }
 

@@ -15,7 +15,7 @@ use windows_sys::Win32::NetworkManagement::NetManagement::{
     NERR_UserExists as USER_EXISTS, NERR_UserNotFound as USER_NOT_FOUND, NetApiBufferFree,
     NetGetJoinInformation, NetLocalGroupAddMembers, NetLocalGroupGetInfo, NetSetupDomainName, NetUserAdd,
     NetUserDel, NetUserEnum, NetUserGetInfo, NetUserSetInfo, UF_DONT_EXPIRE_PASSWD, UF_NORMAL_ACCOUNT,
-    UF_SCRIPT, USER_INFO_1, USER_INFO_23, USER_INFO_1003, USER_PRIV_USER,
+    UF_SCRIPT, USER_INFO_0, USER_INFO_1, USER_INFO_23, USER_INFO_1003, USER_PRIV_USER,
 };
 
 use super::handle::error;
@@ -130,8 +130,18 @@ pub(crate) fn join_group(user: &str, group: &str) -> io::Result<()> {
     }
 }
 
-/// The names of the local users with that comment.
+/// The names of the local users with that comment. One who goes while we ask is not among them.
 pub(crate) fn users_with_comment(comment: &str) -> io::Result<Vec<String>> {
+    let mut found = Vec::new();
+    for name in users()? {
+        if user_comment(&name)?.is_some_and(|it| it == comment) {
+            found.push(name);
+        }
+    }
+    Ok(found)
+}
+
+fn users() -> io::Result<Vec<String>> {
     let (mut names, mut resume) = (Vec::new(), 0);
     loop {
         let (mut buffer, mut read, mut total) = (Buffer(null_mut()), 0, 0);
@@ -139,7 +149,7 @@ pub(crate) fn users_with_comment(comment: &str) -> io::Result<Vec<String>> {
         let status = unsafe {
             NetUserEnum(
                 null(),
-                1,
+                0,
                 FILTER_NORMAL_ACCOUNT,
                 &raw mut buffer.0,
                 MAX_PREFERRED_LENGTH,
@@ -151,26 +161,21 @@ pub(crate) fn users_with_comment(comment: &str) -> io::Result<Vec<String>> {
         if status != 0 && status != ERROR_MORE_DATA {
             return Err(refused(status, "list the local users"));
         }
-        names.extend(with_comment(&buffer, read, comment));
+        names.extend(names_in(&buffer, read));
         if status == 0 {
             return Ok(names);
         }
     }
 }
 
-fn with_comment(buffer: &Buffer, count: u32, comment: &str) -> Vec<String> {
+fn names_in(buffer: &Buffer, count: u32) -> Vec<String> {
     if buffer.0.is_null() {
         return Vec::new();
     }
-    // SAFETY: level 1 answers with so many of these structures, whose texts are in the buffer.
-    let users = unsafe { std::slice::from_raw_parts(buffer.0.cast::<USER_INFO_1>(), count as usize) };
+    // SAFETY: level 0 answers with so many of these structures, whose texts are in the buffer.
+    let users = unsafe { std::slice::from_raw_parts(buffer.0.cast::<USER_INFO_0>(), count as usize) };
     // SAFETY: as above.
-    let text = |at: *const u16| unsafe { narrow_at(at) };
-    users
-        .iter()
-        .filter(|user| text(user.usri1_comment) == comment)
-        .map(|user| text(user.usri1_name))
-        .collect()
+    users.iter().map(|user| unsafe { narrow_at(user.usri0_name) }).collect()
 }
 
 pub(crate) fn membership() -> io::Result<Membership> {
