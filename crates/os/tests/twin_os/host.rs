@@ -36,6 +36,7 @@ fn nobody_may_make_namespaces_and_no_cgroups() {
         "missing cgroup-writable not root",
         "found user-namespace",
         "found pid-namespace",
+        "found bind-mount",
         "found overlayfs",
     ] {
         assert!(has(&told, expected), "{expected}: {told}");

@@ -15,6 +15,8 @@ mod clean;
 #[cfg(target_os = "linux")]
 mod host;
 #[cfg(target_os = "linux")]
+mod image;
+#[cfg(target_os = "linux")]
 mod keeper;
 #[cfg(target_os = "linux")]
 mod limits;
@@ -24,3 +26,5 @@ mod overlay;
 mod sockets;
 #[cfg(target_os = "linux")]
 mod view;
+#[cfg(target_os = "linux")]
+mod world;
