@@ -94,10 +94,11 @@ impl Log {
                     break;
                 }
             };
+            // First: who comes after something is in the log must not see it once more.
+            besides(&chunk[..read]);
             lines.push(&chunk[..read], |text, partial| {
                 keep_first(&mut failed, self.append(stream, partial, text))
             });
-            besides(&chunk[..read]);
         }
         lines.finish(|text, partial| keep_first(&mut failed, self.append(stream, partial, text)));
         failed.map_or(Ok(()), Err)
