@@ -93,6 +93,12 @@ pub fn make_passable_dir(path: &Path) -> io::Result<()> {
     sys::file::make_passable_dir(path)
 }
 
+/// A directory, with its missing parents, in which everybody may read and only its owner (or an administrator) may
+/// write. One that is there is closed to other writers, unless it belongs to somebody else.
+pub fn make_readable_dir(path: &Path) -> io::Result<()> {
+    sys::file::make_readable_dir(path)
+}
+
 /// What stands at a path. A link is followed, one that leads nowhere is missing.
 pub fn kind(path: &Path) -> io::Result<Kind> {
     match sys::file::kind(path) {

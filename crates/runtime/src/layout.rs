@@ -62,6 +62,16 @@ impl Layout {
         if std::path::MAIN_SEPARATOR == '\\' { PathBuf::from("C:\\hpc") } else { self.root.join("hpc") }
     }
 
+    /// Where a container's copy of its image is, on hosts that lay no layers upon each other: open to the accounts that
+    /// containers run as, which the root is not.
+    pub fn copy(&self, id: &ContainerId) -> PathBuf {
+        self.copies().join(id.as_str())
+    }
+
+    pub fn copies(&self) -> PathBuf {
+        self.hpc().with_file_name("hpc-images")
+    }
+
     pub fn images(&self) -> PathBuf {
         self.root.join("images")
     }

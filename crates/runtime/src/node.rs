@@ -11,7 +11,7 @@ use crate::effects::{Made, UndoError};
 use crate::holders::{self, HolderError};
 use crate::journal::{Effect, Journal};
 use crate::layout::{ContainerDir, Layout, PodDir};
-use crate::pods;
+use crate::{pods, prepare};
 
 /// An open node. While it lives no other agent can use the same root.
 #[derive(Debug)]
@@ -66,8 +66,12 @@ impl Node {
         let Some(lock) = Lock::try_acquire(&layout.lock()).map_err(failed)? else {
             return Err(NodeError::InUse { pid: Lock::owner(&layout.lock()), root });
         };
-        let hpc = layout.hpc();
-        std::fs::create_dir_all(&hpc).map_err(|source| NodeError::Root { path: hpc, source })?;
+        // In sight of everybody, so that accounts other than ours get to their images and cannot change them.
+        let mut open = vec![layout.hpc()];
+        open.extend(prepare::needs_copies().then(|| layout.copies()));
+        for path in open {
+            os::file::make_readable_dir(&path).map_err(|source| NodeError::Root { path, source })?;
+        }
         let mut node = Node {
             facts: os::host::facts().map_err(NodeError::Facts)?,
             images: Store::open(&layout.images())?,

@@ -83,6 +83,11 @@ pub fn host_style() -> Style {
     if std::path::MAIN_SEPARATOR == '\\' { Style::Windows } else { Style::Unix }
 }
 
+/// Whether containers get copies of their images here, for want of layers that can be laid one upon the other.
+pub(crate) fn needs_copies() -> bool {
+    host_style() == Style::Windows
+}
+
 /// Judges a container. `account` is the environment of the account that it runs as, once that is known.
 pub(crate) fn prepare(
     host: Host<'_>,
@@ -103,7 +108,7 @@ pub(crate) fn prepare(
     let image = image_path(host.layout, mode, id);
     let volumes = volumes::plan(config, dir, mode, &image)?;
     warnings.extend(volumes.warnings.iter().cloned());
-    let mut room = Room::new(image, &config.image, mode, dir)?;
+    let mut room = Room::new(image, &config.image, mode, host.layout.copy(id))?;
     room.furnish(&volumes);
     let env = environment::merge(config, &room.image, account);
     let words = words(config)?;

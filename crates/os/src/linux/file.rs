@@ -74,6 +74,10 @@ pub(crate) fn make_passable_dir(path: &Path) -> io::Result<()> {
     make_dir(path, 0o711)
 }
 
+pub(crate) fn make_readable_dir(path: &Path) -> io::Result<()> {
+    make_dir(path, 0o755)
+}
+
 pub(crate) fn kind(path: &Path) -> io::Result<Kind> {
     let found = std::fs::metadata(path)?.file_type();
     Ok(match found {

@@ -38,6 +38,9 @@ const TRUSTED: [&str; 2] = ["S-1-5-18", "S-1-5-32-544"];
 /// What a Unix socket's file is marked with.
 const IO_REPARSE_TAG_AF_UNIX: u32 = 0x8000_0023;
 
+/// Reading and running, for the group of all users.
+const EVERYBODY_READS: &str = "(A;OICI;0x1200a9;;;BU)";
+
 /// How long a removal waits for the last handles of ended processes.
 const LINGER: Duration = Duration::from_secs(3);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
@@ -163,7 +166,16 @@ fn volume(path: &Path) -> io::Result<String> {
 }
 
 pub(crate) fn make_private_dir(path: &Path) -> io::Result<()> {
-    let descriptor = Descriptor::from_text(&security::private_to_us("OICI", "FA", true)?)?;
+    make_dir(path, &security::private_to_us("OICI", "FA", true)?)
+}
+
+/// Whoever is logged on may change what is in most directories directly below a drive; not in these.
+pub(crate) fn make_readable_dir(path: &Path) -> io::Result<()> {
+    make_dir(path, &format!("{}{EVERYBODY_READS}", security::private_to_us("OICI", "FA", true)?))
+}
+
+fn make_dir(path: &Path, descriptor: &str) -> io::Result<()> {
+    let descriptor = Descriptor::from_text(descriptor)?;
     match make(path, &descriptor) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => close(path, &descriptor),
         other => other,

@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{PrepareError, host_style};
 use crate::config::Mode;
-use crate::layout::ContainerDir;
 
 /// Where a path leads that goes in and out of the image so often, nobody finds out.
 const MOST_TURNS: usize = 40;
@@ -51,14 +50,14 @@ impl Room {
         image_path: PathBuf,
         image: &Image,
         mode: Mode,
-        dir: &ContainerDir,
+        copy: PathBuf,
     ) -> Result<Room, PrepareError> {
         let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
         let (layers, copy) = match (&image.files, host_style()) {
             (Files::Dir(files), Style::Unix) => (vec![absolute(files)], None),
             (Files::Layers { lower, .. }, Style::Unix) => (lower.iter().map(absolute).collect(), None),
             (Files::Dir(files), Style::Windows) => {
-                let copy = if mode == Mode::Bind { dir.scratch().join("rootfs") } else { image_path.clone() };
+                let copy = if mode == Mode::Bind { copy } else { image_path.clone() };
                 (vec![absolute(files)], Some(copy))
             }
             (Files::Layers { .. }, Style::Windows) => return Err(PrepareError::Layers),

@@ -42,10 +42,10 @@ impl Starting<'_> {
 
     fn image<'p>(&mut self, prepared: &'p Prepared) -> Result<Built<'p>, StartError> {
         let (room, dir) = (&prepared.room, &self.container.dir);
-        if prepared.mode != Mode::Bind && room.copy.is_none() {
-            self.mount_point(&room.image, false)?;
-        } else if let Some(copy) = room.copy.as_ref().filter(|copy| !copy.starts_with(dir.path())) {
-            self.journal.record(&Effect::Tree { path: copy.clone() })?;
+        match &room.copy {
+            Some(copy) => self.journal.record(&Effect::Tree { path: copy.clone() })?,
+            None if prepared.mode != Mode::Bind => drop(self.mount_point(&room.image, false)?),
+            None => {}
         }
         let files = files::make(room, &self.config.image, dir, self.config.scratch_bytes.is_some())
             .map_err(|source| StartError::Make { what: dir.scratch().display().to_string(), source })?;
