@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use testbed::image::{self, ImageBuilder, Layer};
-use testbed::wine::Wine;
+use testbed::wine::{Sim, Wine, WineBuilder};
 
 use super::eventually;
 use super::host::{Host, Output, Seen, Started};
@@ -38,12 +38,24 @@ impl Stage {
     }
 
     pub(crate) fn wine() -> Stage {
+        Stage::on_wine(Wine::builder())
+    }
+
+    /// Wine with the simulated libraries of `testbed/sim`, and what they were asked.
+    pub(crate) fn simulated() -> (Stage, Sim) {
+        let stage = Stage::on_wine(Wine::builder().simulated().unwrap());
+        let Host::Wine { wine } = &stage.host else { unreachable!("made so above") };
+        let sim = wine.sim().unwrap();
+        (stage, sim)
+    }
+
+    fn on_wine(builder: WineBuilder) -> Stage {
         let dir = tempfile::tempdir().unwrap();
         let program = |name: &str| {
             let path = PathBuf::from(std::env::var_os(name).unwrap_or_else(|| panic!("{name} is not set")));
             path.parent().unwrap().to_owned()
         };
-        let builder = Wine::builder()
+        let builder = builder
             .bind(dir.path())
             .bind(program("PORTHOLE_EXE"))
             .bind(program("FIXTURE_EXE"))

@@ -60,7 +60,9 @@ impl Starting<'_> {
         let in_image = bind.target.starts_with(&built.room.image);
         if in_image && built.room.copy.is_some() {
             // Windows makes no mapping below another one.
-            return self.link(built, &bind.target, &bind.source, bind.file);
+            let linked = self.link(built, &bind.target, &bind.source, bind.file);
+            let elsewhere = built.binds.iter().any(|bound| bound.source == bind.source);
+            return if elsewhere { self.or_without(&bind.target, linked) } else { linked };
         }
         // HP-11: what is hidden by a mount is hidden from this container alone, and nobody should be surprised.
         if !in_image && self.mount_point(&bind.target, bind.file)? {
@@ -74,6 +76,20 @@ impl Starting<'_> {
 
     fn mount_point(&mut self, path: &Path, file: bool) -> Result<bool, EffectError> {
         self.runtime.inner.node.made.mount_point(&mut self.journal, path, file)
+    }
+
+    /// A volume that is bound already is there without its link in the image, which is for what knows it from symlink
+    /// mode; a file system that makes no links cannot have that.
+    fn or_without(&mut self, at: &Path, linked: Result<(), StartError>) -> Result<(), StartError> {
+        match linked {
+            Err(StartError::Effect(EffectError::Link { source, .. }))
+                if source.kind() == std::io::ErrorKind::Unsupported =>
+            {
+                self.warnings.push(format!("{} is not there: {source}", at.display()));
+                Ok(())
+            }
+            other => other,
+        }
     }
 
     /// A link in the image, or in the volume that is linked above it.
