@@ -26,7 +26,7 @@ fn main() {
     cargo.args(["--profile", "hold", "--target", &target, "--target-dir"]).arg(&target_dir);
     if variable("PROFILE") == "debug" {
         // The holder's fail points are for tests, and tests have a debug build.
-        cargo.env("CARGO_PROFILE_HOLD_DEBUG_ASSERTIONS", "true");
+        cargo.args(["--features", "failpoints"]);
     }
     // The linter wraps the compiler of the outer build; the holder is compiled, not linted.
     cargo.env_remove("RUSTC_WORKSPACE_WRAPPER");

@@ -1,8 +1,8 @@
 //! Places at which a holder can be made to die, so that tests can look at what it leaves.
 //!
 //! `PORTHOLE_FAIL=hold-spawned=abort` ends the holder, without any clean-up, when it comes by that place;
-//! `hold-spawned=abort:3` when it does so for the third time. Only with debug assertions: a released holder has not even
-//! the names.
+//! `hold-spawned=abort:3` when it does so for the third time. Only with debug assertions or the feature
+//! `failpoints`, which debug builds of porthole embed: a released holder has not even the names.
 
 /// A place where a crash would leave something half done.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +32,7 @@ pub const POINTS: &[Point] = &[
 ];
 
 /// Dies here if the environment says so.
-#[cfg(debug_assertions)]
+#[cfg(any(debug_assertions, feature = "failpoints"))]
 pub fn point(name: &str) {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -50,11 +50,11 @@ pub fn point(name: &str) {
     }
 }
 
-#[cfg(not(debug_assertions))]
+#[cfg(not(any(debug_assertions, feature = "failpoints")))]
 pub fn point(_name: &str) {}
 
 /// `NAME=abort` or `NAME=abort:N`, the n-th time that it is passed. Anything else may be meant for another program.
-#[cfg(any(debug_assertions, test))]
+#[cfg(any(debug_assertions, feature = "failpoints", test))]
 fn parse(text: &str) -> Option<(String, u64)> {
     let (name, what) = text.split_once('=')?;
     let times = match what.split_once(':') {
