@@ -98,6 +98,18 @@ impl World {
     }
 }
 
+/// The last container's job may still be closing when the test, and with it the server in this process, ends.
+impl Drop for World {
+    fn drop(&mut self) {
+        let trees = std::fs::read_dir("/sys/fs/cgroup").into_iter().flatten().flatten();
+        let jobs = trees.flat_map(|tree| std::fs::read_dir(tree.path().join(&self.job_parent)));
+        for job in jobs.flatten().flatten().filter(|entry| entry.path().is_dir()) {
+            let id = job.file_name().to_string_lossy().into_owned();
+            drop(os::job::sweep(&JobName { parent: self.job_parent.clone(), id }));
+        }
+    }
+}
+
 /// A shell in a container, with what a test wants changed.
 pub(crate) fn shell_in(container: &str, script: &str) -> Exec {
     Exec {
