@@ -117,7 +117,10 @@ fn holder_stream(bytes: &[u8]) {
             && let Ok(control) = serde_json::from_slice::<stream::Control>(&chunk)
         {
             let json = serde_json::to_vec(&control).expect("what was read can be written");
-            assert_eq!(serde_json::from_slice::<stream::Control>(&json).expect("what we write we read"), control);
+            assert_eq!(
+                serde_json::from_slice::<stream::Control>(&json).expect("what we write we read"),
+                control
+            );
         }
     }
     assert_eq!(again, bytes[..length], "what was read is what is written");
