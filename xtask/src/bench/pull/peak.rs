@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 
-/// Between two looks: a pull lasts seconds, and looking costs the measured side little.
-const PAUSE: Duration = Duration::from_millis(25);
+/// Between two looks. A look reads some hundred files of ten pulls at once, and takes its time from those it looks at.
+const PAUSE: Duration = Duration::from_millis(100);
 const PAGE: u64 = 4096;
 
 /// Looks at all that this program has started, directly or not, except at what runs for every side.
