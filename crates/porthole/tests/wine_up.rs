@@ -41,6 +41,12 @@ fn a_killed_holder_is_noticed_without_an_agent() {
     plays::a_killed_holder_is_noticed_without_an_agent(&Stage::wine());
 }
 
+// proves: HP-20 wine
+#[test]
+fn init_containers_come_first_and_a_failing_one_keeps_the_rest_back() {
+    plays::init_containers_come_first_and_a_failing_one_keeps_the_rest_back(&Stage::wine());
+}
+
 // proves: HP-07 wine
 #[test]
 fn three_generations_end_as_one() {

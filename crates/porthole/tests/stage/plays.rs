@@ -146,3 +146,21 @@ pub(crate) fn doctor_reports(stage: &Stage, os: &str) -> serde_json::Value {
     assert!(table.stdout.contains("account: "), "{}", table.stdout);
     report
 }
+
+pub(crate) fn init_containers_come_first_and_a_failing_one_keeps_the_rest_back(stage: &Stage) {
+    let init = |code: &str| {
+        format!(
+            "  restartPolicy: Never\n  initContainers:\n  - {{name: first, image: \"dir:app\", command: [./fixture, exit, \"{code}\"]}}\n"
+        )
+    };
+    let (code, said) =
+        stage.up(&stage.pod_with("good", &["print", "main ran"], &init("0")), &["--once"]).wait();
+    let place = |words: &str| said.iter().position(|line| line.contains(words));
+    assert_eq!(code, 0, "{said:#?}");
+    assert!(place("good/first ended") < place("good/main started"), "{said:#?}");
+    let (code, said) =
+        stage.up(&stage.pod_with("bad", &["print", "main ran"], &init("4")), &["--once"]).wait();
+    assert_eq!(code, 4, "{said:#?}");
+    assert!(!said.iter().any(|line| line.contains("main ran")), "{said:#?}");
+    stage.assert_nothing_left();
+}
