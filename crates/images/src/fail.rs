@@ -1,16 +1,6 @@
-//! Places at which a process can be made to die, so that tests can look at what it leaves.
-//!
-//! `PORTHOLE_FAIL_POINT=layer-noted:3` ends the process, without any clean-up, when it comes by that place for the
-//! third time. Only in debug builds: a release build has not even the names.
+//! Places at which whoever pulls, unpacks or removes images can be made to die.
 
-/// A place where a crash would leave something half done.
-#[derive(Debug, Clone, Copy)]
-pub struct Point {
-    pub name: &'static str,
-    pub what: &'static str,
-}
-
-pub const VARIABLE: &str = "PORTHOLE_FAIL_POINT";
+use failpoint::Point;
 
 /// Every place there is, in the order in which a pull and then a removal come by.
 pub const POINTS: &[Point] = &[
@@ -34,62 +24,19 @@ pub const POINTS: &[Point] = &[
 ];
 
 /// Dies here if the environment says so.
-#[cfg(debug_assertions)]
 pub fn point(name: &str) {
-    use std::sync::LazyLock;
-    use std::sync::atomic::{AtomicU64, Ordering};
-
-    static WANTED: LazyLock<Option<(String, u64)>> =
-        LazyLock::new(|| std::env::var(VARIABLE).ok().map(|text| parse(&text)));
-    static PASSED: AtomicU64 = AtomicU64::new(0);
-
-    debug_assert!(POINTS.iter().any(|known| known.name == name), "fail point {name} is not in the table");
-    if let Some((wanted, times)) = &*WANTED
-        && wanted == name
-        && PASSED.fetch_add(1, Ordering::SeqCst) + 1 == *times
-    {
-        std::process::abort();
-    }
-}
-
-#[cfg(not(debug_assertions))]
-pub fn point(_name: &str) {}
-
-/// `name` or `name:n`, the n-th time that it is passed.
-#[cfg(any(debug_assertions, test))]
-fn parse(text: &str) -> (String, u64) {
-    let (name, times) = text.split_once(':').unwrap_or((text, "1"));
-    (name.to_owned(), times.parse().unwrap_or(1))
+    failpoint::pass(POINTS, name);
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::path::Path;
 
-    #[test]
-    fn a_point_is_named_and_counted() {
-        assert_eq!(parse("blob-part"), ("blob-part".to_owned(), 1));
-        assert_eq!(parse("blob-part:7"), ("blob-part".to_owned(), 7));
-    }
+    use super::POINTS;
 
-    fn sources(dir: &std::path::Path, found: &mut String) {
-        for entry in std::fs::read_dir(dir).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                sources(&path, found);
-            } else {
-                found.push_str(&std::fs::read_to_string(&path).unwrap());
-            }
-        }
-    }
-
-    /// A point that nothing passes is a test that cannot fail.
     #[test]
     fn every_point_of_the_table_is_somewhere_in_the_code() {
-        let mut text = String::new();
-        sources(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut text);
-        for point in POINTS {
-            assert!(text.contains(&format!("fail::point(\"{}\")", point.name)), "{}", point.name);
-        }
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        assert_eq!(failpoint::unpassed(POINTS, &sources).unwrap(), [""; 0]);
     }
 }

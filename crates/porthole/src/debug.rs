@@ -52,25 +52,18 @@ fn failpoints(args: &FailpointsArgs) -> Outcome {
 }
 
 fn places() -> Vec<Place> {
-    let images = images::fail::POINTS.iter().map(|point| Place {
+    let tables = [
+        ("images", images::fail::POINTS),
+        ("runtime", runtime::fail::POINTS),
+        ("holder", holder::fail::POINTS),
+    ];
+    let place = |of, point: &failpoint::Point| Place {
         name: point.name,
         what: point.what,
-        of: "images",
-        setting: format!("{}={}", images::fail::VARIABLE, point.name),
-    });
-    let runtime = runtime::fail::POINTS.iter().map(|point| Place {
-        name: point.name,
-        what: point.what,
-        of: "runtime",
-        setting: format!("{}={}=abort", runtime::fail::VARIABLE, point.name),
-    });
-    let holder = holder::fail::POINTS.iter().map(|point| Place {
-        name: point.name,
-        what: point.what,
-        of: "holder",
-        setting: format!("{}={}=abort", holder::fail::VARIABLE, point.name),
-    });
-    images.chain(runtime).chain(holder).collect()
+        of,
+        setting: format!("{}={}", failpoint::VARIABLE, failpoint::setting(point.name, 1)),
+    };
+    tables.iter().flat_map(|(of, points)| points.iter().map(|point| place(*of, point))).collect()
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ fn up(stage: &Stage, file: &Path, point: Option<&str>) -> Child {
     command.arg("up").arg("--root").arg(stage.root()).arg(file).arg("--plain");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     if let Some(point) = point {
-        command.env(fail::VARIABLE, format!("{point}=abort"));
+        command.env(failpoint::VARIABLE, failpoint::setting(point, 1));
     }
     command.spawn().unwrap()
 }

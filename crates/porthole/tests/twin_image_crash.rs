@@ -152,9 +152,12 @@ fn a_pull_that_dies_at_any_named_moment_leaves_nothing_that_misleads() {
     let mut passed_by = Vec::new();
     for point in fail::POINTS {
         for times in [1, 3] {
-            let moment = format!("{}:{times}", point.name);
-            let output =
-                bench.command(&["pull", &bench.name]).env(fail::VARIABLE, &moment).output().expect("runs");
+            let moment = failpoint::setting(point.name, times);
+            let output = bench
+                .command(&["pull", &bench.name])
+                .env(failpoint::VARIABLE, &moment)
+                .output()
+                .expect("runs");
             if output.status.success() {
                 bench.remove();
                 continue;

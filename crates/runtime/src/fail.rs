@@ -1,17 +1,6 @@
-//! Places at which the agent can be made to die, so that tests can look at what it leaves.
-//!
-//! `PORTHOLE_FAIL=container-recorded=abort` ends the process, without any clean-up, when it comes by that place;
-//! `container-recorded=abort:3` when it does so for the third time. Only in debug builds: a release build has not
-//! even the names.
+//! Places at which the agent can be made to die.
 
-/// A place where a crash would leave something half done.
-#[derive(Debug, Clone, Copy)]
-pub struct Point {
-    pub name: &'static str,
-    pub what: &'static str,
-}
-
-pub const VARIABLE: &str = "PORTHOLE_FAIL";
+use failpoint::Point;
 
 /// Every place there is, in the order in which a pod's life comes by.
 pub const POINTS: &[Point] = &[
@@ -51,70 +40,19 @@ pub const POINTS: &[Point] = &[
 ];
 
 /// Dies here if the environment says so.
-#[cfg(debug_assertions)]
 pub fn point(name: &str) {
-    use std::sync::LazyLock;
-    use std::sync::atomic::{AtomicU64, Ordering};
-
-    static WANTED: LazyLock<Option<(String, u64)>> =
-        LazyLock::new(|| std::env::var(VARIABLE).ok().and_then(|text| parse(&text)));
-    static PASSED: AtomicU64 = AtomicU64::new(0);
-
-    debug_assert!(POINTS.iter().any(|known| known.name == name), "fail point {name} is not in the table");
-    if let Some((wanted, times)) = &*WANTED
-        && wanted == name
-        && PASSED.fetch_add(1, Ordering::SeqCst) + 1 == *times
-    {
-        std::process::abort();
-    }
-}
-
-#[cfg(not(debug_assertions))]
-pub fn point(_name: &str) {}
-
-/// `NAME=abort` or `NAME=abort:N`, the n-th time that it is passed. Anything else may be meant for another program.
-#[cfg(any(debug_assertions, test))]
-fn parse(text: &str) -> Option<(String, u64)> {
-    let (name, what) = text.split_once('=')?;
-    let times = match what.split_once(':') {
-        None if what == "abort" => 1,
-        Some(("abort", times)) => times.parse().ok()?,
-        _ => return None,
-    };
-    Some((name.to_owned(), times))
+    failpoint::pass(POINTS, name);
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::path::Path;
 
-    #[test]
-    fn a_point_is_named_counted_and_told_what_to_do() {
-        assert_eq!(parse("launch=abort"), Some(("launch".to_owned(), 1)));
-        assert_eq!(parse("launch=abort:7"), Some(("launch".to_owned(), 7)));
-        for wrong in ["launch", "launch=panic", "launch=abort:x", ""] {
-            assert_eq!(parse(wrong), None, "{wrong}");
-        }
-    }
+    use super::POINTS;
 
-    fn sources(dir: &std::path::Path, found: &mut String) {
-        for entry in std::fs::read_dir(dir).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                sources(&path, found);
-            } else {
-                found.push_str(&std::fs::read_to_string(&path).unwrap());
-            }
-        }
-    }
-
-    /// A point that nothing passes is a test that cannot fail.
     #[test]
     fn every_point_of_the_table_is_somewhere_in_the_code() {
-        let mut text = String::new();
-        sources(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut text);
-        for point in POINTS {
-            assert!(text.contains(&format!("fail::point(\"{}\")", point.name)), "{}", point.name);
-        }
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        assert_eq!(failpoint::unpassed(POINTS, &sources).unwrap(), [""; 0]);
     }
 }

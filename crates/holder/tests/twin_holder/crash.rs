@@ -30,7 +30,7 @@ fn live(world: &World) -> Result<ExitRecord, ClientError> {
 #[test]
 fn a_holder_that_dies_anywhere_leaves_no_process_and_no_job() {
     for point in POINTS {
-        let mut program = Program::start_failing(Stdio::inherit(), &format!("{}=abort", point.name));
+        let mut program = Program::start_failing(Stdio::inherit(), &failpoint::setting(point.name, 1));
         let lived = live(&program.world);
         assert!(program.died(), "{} was not passed: {lived:?}", point.name);
         let world = &program.world;

@@ -206,7 +206,7 @@ impl Program {
     pub(crate) fn start_failing(stderr: Stdio, fail: &str) -> Program {
         let world = World::without_server();
         let mut command = Command::new(env!("CARGO_BIN_EXE_porthole-hold"));
-        command.env(holder::fail::VARIABLE, fail);
+        command.env(failpoint::VARIABLE, fail);
         command.args(["--endpoint", &world.endpoint.to_string()]).stdout(Stdio::piped()).stderr(stderr);
         let mut child = command.spawn().unwrap();
         let mut said = String::new();

@@ -31,7 +31,7 @@ const STORE_POINTS: [&str; 17] = [
     "trash-filled",
 ];
 /// The how-manieth time a place is passed; with three layers in four parts each, some are passed often.
-const TIMES: [u32; 4] = [1, 2, 5, 13];
+const TIMES: [u64; 4] = [1, 2, 5, 13];
 
 #[test]
 fn another_takes_over_from_a_killed_writer_and_goes_on_where_it_was() {
@@ -66,7 +66,7 @@ fn a_kill_at_any_fail_point_leaves_nothing_wrong_and_nothing_behind() {
         assert!(POINTS.iter().any(|known| known.name == point), "{point} is not in the table");
         let world = World::new();
         for times in TIMES {
-            let when = format!("{point}:{times}");
+            let when = failpoint::setting(point, times);
             if !world.start_with(&["life", "app"], Some(&when)).died() {
                 break;
             }

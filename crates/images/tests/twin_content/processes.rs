@@ -58,8 +58,8 @@ impl World {
         let mut command = Command::new(fixture());
         command.arg(self.store()).args(act).stdin(Stdio::piped()).stdout(Stdio::piped());
         match fail_point {
-            Some(point) => command.env(images::fail::VARIABLE, point),
-            None => command.env_remove(images::fail::VARIABLE),
+            Some(point) => command.env(failpoint::VARIABLE, point),
+            None => command.env_remove(failpoint::VARIABLE),
         };
         let mut child = command.spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap()).lines();
