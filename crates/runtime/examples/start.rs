@@ -9,7 +9,6 @@ use std::time::Instant;
 
 use images::document::Runs;
 use images::{Files, Image};
-use os::job::JobLimits;
 use runtime::config::{ContainerConfig, PodConfig};
 use runtime::{Node, PodId, Runtime};
 use serde_json::json;
@@ -54,47 +53,11 @@ fn milliseconds(since: Instant) -> f64 {
 
 fn pod(number: usize) -> Result<PodConfig, Box<dyn std::error::Error>> {
     let name = format!("pod-{number}");
-    Ok(PodConfig {
-        id: PodId::parse(&name)?,
-        namespace: "default".to_owned(),
-        uid: name.clone(),
-        name,
-        attempt: 0,
-        host_process: true,
-        host_network: true,
-        handler: String::new(),
-        hostname: String::new(),
-        labels: Default::default(),
-        annotations: Default::default(),
-        log_directory: None,
-        mode: None,
-        origin: None,
-    })
+    Ok(PodConfig::host_process(PodId::parse(&name)?, &name))
 }
 
 fn container(app: &Path) -> ContainerConfig {
-    ContainerConfig {
-        name: "main".to_owned(),
-        attempt: 0,
-        image: Image { id: None, files: Files::Dir(app.to_owned()), runs: Runs::default() },
-        image_ref: "dir:app".to_owned(),
-        command: ["./fixture", "sleep", "3600"].map(str::to_owned).into(),
-        args: Vec::new(),
-        working_dir: String::new(),
-        env: Vec::new(),
-        mounts: Vec::new(),
-        user: None,
-        host_process: None,
-        credential_spec: None,
-        limits: JobLimits::default(),
-        log_path: None,
-        stdin: false,
-        stdin_once: false,
-        tty: false,
-        termination: None,
-        rotate: None,
-        labels: Default::default(),
-        annotations: Default::default(),
-        scratch_bytes: None,
-    }
+    let image = Image { id: None, files: Files::Dir(app.to_owned()), runs: Runs::default() };
+    let command = ["./fixture", "sleep", "3600"].map(str::to_owned).into();
+    ContainerConfig { command, ..ContainerConfig::new("main", image) }
 }

@@ -154,6 +154,26 @@ pub struct UnknownMode(pub String);
 // === impl PodConfig ===
 
 impl PodConfig {
+    /// A HostProcess pod of the namespace `default` that asks for nothing else.
+    pub fn host_process(id: PodId, name: &str) -> PodConfig {
+        PodConfig {
+            namespace: "default".to_owned(),
+            name: name.to_owned(),
+            uid: id.to_string(),
+            id,
+            attempt: 0,
+            host_process: true,
+            host_network: true,
+            handler: String::new(),
+            hostname: String::new(),
+            labels: BTreeMap::new(),
+            annotations: BTreeMap::new(),
+            log_directory: None,
+            mode: None,
+            origin: None,
+        }
+    }
+
     pub fn full_name(&self) -> String {
         format!("{}/{}", self.namespace, self.name)
     }
@@ -164,6 +184,38 @@ impl PodConfig {
             (Some(mode), _) => Ok(Some(mode)),
             (None, Some(text)) => Mode::parse(text).map(Some),
             (None, None) => Ok(None),
+        }
+    }
+}
+
+// === impl ContainerConfig ===
+
+impl ContainerConfig {
+    /// The first attempt of a container that runs what its image says and asks for nothing else.
+    pub fn new(name: &str, image: Image) -> ContainerConfig {
+        ContainerConfig {
+            name: name.to_owned(),
+            attempt: 0,
+            image,
+            image_ref: String::new(),
+            command: Vec::new(),
+            args: Vec::new(),
+            working_dir: String::new(),
+            env: Vec::new(),
+            mounts: Vec::new(),
+            user: None,
+            host_process: None,
+            credential_spec: None,
+            limits: JobLimits::default(),
+            log_path: None,
+            stdin: false,
+            stdin_once: false,
+            tty: false,
+            termination: None,
+            rotate: None,
+            labels: BTreeMap::new(),
+            annotations: BTreeMap::new(),
+            scratch_bytes: None,
         }
     }
 }

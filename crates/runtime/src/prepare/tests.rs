@@ -1,7 +1,6 @@
 use images::document::Runs;
 use images::{Files, Image};
 use os::host::Account;
-use os::job::JobLimits;
 use os::tree::Dir;
 
 use super::*;
@@ -23,49 +22,11 @@ pub(crate) fn facts(own: &str, id: &str) -> HostFacts {
 }
 
 fn pod() -> PodConfig {
-    PodConfig {
-        id: PodId::parse("p1").unwrap(),
-        namespace: "default".into(),
-        name: "web".into(),
-        uid: "p1".into(),
-        attempt: 0,
-        host_process: true,
-        host_network: true,
-        handler: String::new(),
-        hostname: String::new(),
-        labels: Default::default(),
-        annotations: Default::default(),
-        log_directory: None,
-        mode: None,
-        origin: None,
-    }
+    PodConfig::host_process(PodId::parse("p1").unwrap(), "web")
 }
 
 fn config(image: Image) -> ContainerConfig {
-    ContainerConfig {
-        name: "main".into(),
-        attempt: 0,
-        image,
-        image_ref: "image".into(),
-        command: Vec::new(),
-        args: Vec::new(),
-        working_dir: String::new(),
-        env: Vec::new(),
-        mounts: Vec::new(),
-        user: None,
-        host_process: None,
-        credential_spec: None,
-        limits: JobLimits::default(),
-        log_path: None,
-        stdin: false,
-        stdin_once: false,
-        tty: false,
-        termination: None,
-        rotate: None,
-        labels: Default::default(),
-        annotations: Default::default(),
-        scratch_bytes: None,
-    }
+    ContainerConfig::new("main", image)
 }
 
 impl World {

@@ -1,7 +1,5 @@
 //! What a file's pod asks, in the runtime's words.
 
-use std::path::PathBuf;
-
 use images::Image;
 use k8s_openapi::api::core::v1::{Container, SecurityContext};
 use plan::expand::expand;
@@ -51,28 +49,20 @@ pub(super) fn of_container(
     let env = environment(container);
     let words = |words: &Option<Vec<String>>| expanded(words.as_deref().unwrap_or_default(), &env);
     Ok(ContainerConfig {
-        name: container.name.clone(),
         attempt,
-        image: image.clone(),
         image_ref: container.image.clone().unwrap_or_default(),
         command: words(&container.command),
         args: words(&container.args),
         working_dir: container.working_dir.clone().unwrap_or_default(),
         mounts: volumes::resolve(pod, container, dir)?,
         user: user(container.security_context.as_ref()).or_else(|| pod.user.clone()),
-        host_process: None,
-        credential_spec: None,
         limits: asked.limits.clone(),
-        log_path: None::<PathBuf>,
         stdin: container.stdin == Some(true),
         stdin_once: container.stdin_once == Some(true),
         tty: container.tty == Some(true),
         termination: termination(container),
-        rotate: None,
-        labels: Default::default(),
-        annotations: Default::default(),
-        scratch_bytes: None,
         env,
+        ..ContainerConfig::new(&container.name, image.clone())
     })
 }
 

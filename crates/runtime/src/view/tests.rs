@@ -22,25 +22,13 @@ impl World {
         let dir = world.pod();
         std::fs::create_dir_all(dir.containers()).unwrap();
         let config = PodConfig {
-            id: id(),
-            namespace: "default".into(),
-            name: "web".into(),
-            uid: id().to_string(),
-            attempt: 0,
-            host_process: true,
-            host_network: true,
-            handler: String::new(),
-            hostname: String::new(),
-            labels: Default::default(),
-            annotations: Default::default(),
-            log_directory: None,
-            mode: None,
             origin: Some(Origin {
                 file: "/f.yaml".into(),
                 spec_digest: String::new(),
                 grace_seconds: 30,
                 containers: vec![ContainerName { name: "main".into(), kind: Kind::Regular }],
             }),
+            ..PodConfig::host_process(id(), "web")
         };
         let record =
             PodRecord { v: 1, state: PodState::Ready, created: "t".into(), config, unknown: Map::new() };

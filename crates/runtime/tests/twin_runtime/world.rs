@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use images::document::Runs;
 use images::{Files, Image};
-use os::job::JobLimits;
 use runtime::config::{ContainerConfig, Mode, MountConfig, Options, PodConfig};
 use runtime::logs::LogReader;
 use runtime::pods::PodFilter;
@@ -95,20 +94,8 @@ impl World {
 
     pub(crate) fn pod_config(&self, name: &str) -> PodConfig {
         PodConfig {
-            id: PodId::parse(name).unwrap(),
-            namespace: "default".into(),
-            name: name.into(),
-            uid: name.into(),
-            attempt: 0,
-            host_process: true,
-            host_network: true,
-            handler: String::new(),
-            hostname: String::new(),
             labels: [("app".to_owned(), name.to_owned())].into(),
-            annotations: Default::default(),
-            log_directory: None,
-            mode: None,
-            origin: None,
+            ..PodConfig::host_process(PodId::parse(name).unwrap(), name)
         }
     }
 
@@ -126,30 +113,8 @@ impl World {
 
     /// A container that runs the fixture with these arguments.
     pub(crate) fn config(&self, name: &str, arguments: &[&str]) -> ContainerConfig {
-        ContainerConfig {
-            name: name.into(),
-            attempt: 0,
-            image: self.image(),
-            image_ref: "dir:app".into(),
-            command: ["./fixture"].iter().chain(arguments).map(|word| (*word).to_owned()).collect(),
-            args: Vec::new(),
-            working_dir: String::new(),
-            env: Vec::new(),
-            mounts: Vec::new(),
-            user: None,
-            host_process: None,
-            credential_spec: None,
-            limits: JobLimits::default(),
-            log_path: None,
-            stdin: false,
-            stdin_once: false,
-            tty: false,
-            termination: None,
-            rotate: None,
-            labels: Default::default(),
-            annotations: Default::default(),
-            scratch_bytes: None,
-        }
+        let command = ["./fixture"].iter().chain(arguments).map(|word| (*word).to_owned()).collect();
+        ContainerConfig { command, ..ContainerConfig::new(name, self.image()) }
     }
 
     pub(crate) fn create(&self, pod: &PodId, config: ContainerConfig) -> Result<ContainerId, RuntimeError> {
