@@ -162,7 +162,12 @@ fn machines_and_the_api_server_reach_each_other_also_after_a_reboot() {
     let inside = inside.expect("started");
     assert!(inside.status.success(), "{}", String::from_utf8_lossy(&inside.stderr));
 
+    let hardware = || machine.command("cat").arg("/sys/class/net/eth0/address").output().expect("started");
+    let before = hardware();
     machine.reboot().expect("again");
+    let after = hardware();
+    assert!(before.status.success() && after.status.success(), "{before:?} {after:?}");
+    assert_eq!(after.stdout, before.stdout, "its neighbours still know it");
     add_node(&plane, "attached", &address.to_string());
     wait_for("an answer through the API server and the machine", SOON, || {
         let output = plane.kubectl(["get", "--raw", "/api/v1/nodes/http:attached:8001/proxy/version"])?;

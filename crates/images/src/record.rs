@@ -105,11 +105,12 @@ impl Content {
         let bytes = serde_json::to_vec_pretty(&kept)
             .map_err(|source| DepotError::Json { path: path.clone(), source })?;
         self.used(&record.id)?;
-        // Of several who pulled it at the same time, all but the first find it written.
+        // Of several who pulled it at the same time, all but the first find it written. They look while they hold
+        // the lock: before it, all of them would find nothing and write it one after the other.
+        let held = Held::take(&lock, Mode::Exclusive).at("lock", &lock)?;
         if self.record(&record.id).is_ok_and(|known| known.as_deref() == Some(record)) {
             return Ok(());
         }
-        let held = Held::take(&lock, Mode::Exclusive).at("lock", &lock)?;
         os::file::write_durable(&path, &bytes).at("write", &path)?;
         drop(held);
         fail::point("record-written");

@@ -49,7 +49,8 @@ impl Network {
         guard.register(&Resource::Link(link.clone()))?;
         add_veth(&mut Command::new("ip"), &link, "host", self.netns.path())?;
         let netns = &self.netns;
-        netns.ip("link add cluster type bridge")?;
+        // A bridge without an address of its own takes the lowest of its ports', a new one whenever those change.
+        netns.ip(&format!("link add cluster address {} type bridge", hardware_address(API_SERVER)))?;
         netns.ip("link set host master cluster up")?;
         netns.ip(&format!("address add {}/{} dev cluster", self.api_server()?, Subnet::PREFIX))?;
         netns.ip("link set cluster up")?;
@@ -99,6 +100,8 @@ impl Cable {
         let _ = self.netns.ip(&format!("link delete {port}"));
         add_veth(&mut self.netns.command("ip"), &port, "eth0", machine.path())?;
         self.netns.ip(&format!("link set {port} master cluster up"))?;
+        // After a reboot the neighbours still know it: with a new address they would send to nobody for a while.
+        machine.ip(&format!("link set eth0 address {}", hardware_address(self.place)))?;
         machine.ip(&format!("address add {}/{} dev eth0", self.address, Subnet::PREFIX))?;
         machine.ip("link set eth0 up")?;
         machine.ip(&format!("route add default via {}", self.subnet.address(API_SERVER)?))
@@ -110,6 +113,11 @@ impl Drop for Cable {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         taken.retain(|place| *place != self.place);
     }
+}
+
+/// The same for the same place, always: locally administered, and each network is a bridge of its own.
+fn hardware_address(place: u8) -> String {
+    format!("02:70:6f:72:74:{place:02x}")
 }
 
 fn add_veth(ip: &mut Command, near: &str, far: &str, namespace: &Path) -> Result<()> {

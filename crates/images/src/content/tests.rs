@@ -190,3 +190,38 @@ fn nobody_makes_a_thing_without_its_flight() {
     assert!(refused.iter().all(|error| matches!(error, DepotError::NoFlight(_))), "{refused:?}");
     assert!(world.flights().is_empty() && world.files(INGEST).is_empty());
 }
+
+/// Ten pulls of one image ended together, each found no record, and each wrote it: one sync after the other.
+#[test]
+fn a_record_that_came_while_waiting_for_the_lock_is_not_written_again() {
+    use std::os::unix::fs::MetadataExt;
+    let world = World::new();
+    let record = world.bare_image("pulled by two");
+    let path = world.content.record_path(&record.id);
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let lock = world.content.lock_path(INDEX_LOCK);
+    let held = os::lock::Held::take(&lock, os::lock::Mode::Exclusive).unwrap();
+    let inode = std::fs::metadata(&lock).unwrap().ino();
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| world.again().put_record(&record).unwrap());
+        wait_for_a_waiter(inode);
+        os::file::write_durable(&path, &bytes).unwrap();
+        let written = std::fs::metadata(&path).unwrap().ino();
+        drop(held);
+        waiter.join().unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().ino(), written, "it was replaced");
+    });
+}
+
+fn wait_for_a_waiter(inode: u64) {
+    let (ending, begun) = (format!(":{inode} "), std::time::Instant::now());
+    loop {
+        let locks = std::fs::read_to_string("/proc/locks").unwrap();
+        if locks.lines().any(|line| line.contains("->") && line.contains(&ending)) {
+            return;
+        }
+        assert!(begun.elapsed().as_secs() < 60, "nobody waits for the lock: {locks}");
+        std::thread::yield_now();
+    }
+}
