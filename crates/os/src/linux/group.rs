@@ -90,9 +90,15 @@ impl Group {
         self.dirs().into_iter().any(Path::exists)
     }
 
-    /// The files a process writes `0` to in order to be inside, opened before it is born.
+    /// The files a process writes `0` to in order to be inside, opened before it is born. It is one thread then, and
+    /// version 1 has a file for threads: a move of one's own thread does not wait until every processor has seen that
+    /// processes are being moved, which takes longer than everything else that a start needs.
     pub(crate) fn doors(&self) -> io::Result<Vec<File>> {
-        let open = |dir: &Path| File::options().write(true).open(dir.join("cgroup.procs"));
+        let name = match self {
+            Self::V1(_) => "tasks",
+            Self::V2(_) => "cgroup.procs",
+        };
+        let open = |dir: &Path| File::options().write(true).open(dir.join(name));
         self.dirs().into_iter().map(open).collect()
     }
 
