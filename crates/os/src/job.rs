@@ -154,6 +154,13 @@ pub fn holds_processes(name: &JobName) -> io::Result<bool> {
     sys::job::holds_processes(name)
 }
 
+/// What a job has used, read from outside by its name. `None` where only its owner can tell: where looking would need
+/// a handle of our own, or there is nothing to look at by name.
+pub fn stats_of(name: &JobName) -> io::Result<Option<JobStats>> {
+    name.checked()?;
+    sys::job::stats_of(name)
+}
+
 /// Whether jobs can have limits here; otherwise why not.
 pub fn limits_work() -> Result<(), String> {
     sys::job::limits_work()

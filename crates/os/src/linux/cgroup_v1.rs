@@ -92,13 +92,13 @@ impl Dirs {
 
     pub(crate) fn stats(&self) -> io::Result<JobStats> {
         let Self(dirs) = self;
-        let cpu = |file| dirs.cpuacct.as_deref().map_or(Ok(0), |dir| read_number(dir, file));
+        let (cpu_user_ns, cpu_kernel_ns) = dirs.cpuacct.as_deref().map_or(Ok((0, 0)), cpu_time)?;
         let memory = read(&dirs.memory, "memory.stat")?;
         let used = read_number(&dirs.memory, "memory.usage_in_bytes")?;
         let limit = keyed(&memory, "hierarchical_memory_limit");
         Ok(JobStats {
-            cpu_user_ns: cpu("cpuacct.usage_user")?,
-            cpu_kernel_ns: cpu("cpuacct.usage_sys")?,
+            cpu_user_ns,
+            cpu_kernel_ns,
             memory_bytes: used,
             memory_peak_bytes: read_number(&dirs.memory, "memory.max_usage_in_bytes")?,
             processes: u32::try_from(read_number(&dirs.pids, "pids.current")?).unwrap_or(u32::MAX),
@@ -115,6 +115,21 @@ impl Dirs {
     }
 }
 
+/// In user and in kernel mode. The sum is exact; which part was which is only sampled by this version, at every tick.
+fn cpu_time(dir: &Path) -> io::Result<(u64, u64)> {
+    let exact = read_number(dir, "cpuacct.usage")?;
+    let sampled = read(dir, "cpuacct.stat")?;
+    Ok(divided(exact, keyed(&sampled, "user"), keyed(&sampled, "system")))
+}
+
+/// A whole in the proportion of two samples; nothing sampled yet means a program that has just begun, in its own code.
+fn divided(whole: u64, first: u64, second: u64) -> (u64, u64) {
+    let samples = u128::from(first) + u128::from(second);
+    let part = (u128::from(whole) * u128::from(second)).checked_div(samples).unwrap_or(0);
+    let second = u64::try_from(part).unwrap_or(whole);
+    (whole - second, second)
+}
+
 fn quota_us(millis: u32) -> u64 {
     (u64::from(millis) * PERIOD_US / 1000).max(QUOTA_MIN_US)
 }
@@ -128,6 +143,17 @@ mod tests {
         assert_eq!(quota_us(500), 50_000);
         assert_eq!(quota_us(2500), 250_000);
         assert_eq!(quota_us(1), QUOTA_MIN_US);
+    }
+
+    #[test]
+    fn processor_time_is_exact_in_sum_however_few_ticks_saw_it() {
+        assert_eq!(divided(1_000, 0, 0), (1_000, 0));
+        assert_eq!(divided(1_001, 3, 1), (751, 250));
+        assert_eq!(divided(u64::MAX, 1, u64::MAX), (1, u64::MAX - 1));
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("cpuacct.usage"), "3141592\n").unwrap();
+        std::fs::write(dir.path().join("cpuacct.stat"), "user 0\nsystem 2\n").unwrap();
+        assert_eq!(cpu_time(dir.path()).unwrap(), (0, 3_141_592));
     }
 
     #[test]

@@ -85,6 +85,11 @@ pub(crate) fn holds_processes(name: &JobName) -> io::Result<bool> {
     }
 }
 
+pub(crate) fn stats_of(name: &JobName) -> io::Result<Option<JobStats>> {
+    let Ok(tree) = group_tree() else { return Ok(None) };
+    Group::named(tree, name)?.stats().map(Some)
+}
+
 pub(crate) fn sweep(name: &JobName) -> io::Result<bool> {
     let Ok(tree) = group_tree() else { return Ok(false) };
     let group = Group::named(tree, name)?;

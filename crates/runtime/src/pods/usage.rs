@@ -27,6 +27,8 @@ pub(super) struct Gauge(Arc<Mutex<Measures>>);
 struct Measures {
     known: BTreeMap<ContainerId, (Usage, Instant)>,
     wanted: BTreeMap<ContainerId, PathBuf>,
+    /// Whose directory is being walked, unless that one was removed meanwhile.
+    current: Option<ContainerId>,
     busy: bool,
 }
 
@@ -64,23 +66,35 @@ impl Gauge {
         let mut measures = lock(&self.0);
         measures.known.remove(id);
         measures.wanted.remove(id);
+        measures.current.take_if(|current| current == id);
+    }
+}
+
+// === impl Measures ===
+
+impl Measures {
+    fn next(&mut self) -> Option<PathBuf> {
+        let next = self.wanted.pop_first();
+        self.busy = next.is_some();
+        let (id, path) = next?;
+        self.current = Some(id);
+        Some(path)
+    }
+
+    /// Of one that was removed while it was measured nothing is kept: nobody would ever take it away again.
+    fn learn(&mut self, usage: Usage) {
+        if let Some(id) = self.current.take() {
+            self.known.insert(id, (usage, Instant::now()));
+        }
     }
 }
 
 /// Measures until nothing is wanted; one directory after the other, and nobody waits for it.
 fn measure(measures: &Mutex<Measures>) {
     loop {
-        let (id, path) = {
-            let mut measures = lock(measures);
-            let Some(next) = measures.wanted.pop_first() else {
-                measures.busy = false;
-                return;
-            };
-            next
-        };
+        let Some(path) = lock(measures).next() else { return };
         let (bytes, files) = walk(&path);
-        let usage = Usage { bytes, files, measured: SystemTime::now() };
-        lock(measures).known.insert(id, (usage, Instant::now()));
+        lock(measures).learn(Usage { bytes, files, measured: SystemTime::now() });
     }
 }
 
@@ -126,5 +140,19 @@ mod tests {
         assert_eq!(gauge.ask(&id, dir.path().to_owned()), Some(usage), "it is not old yet");
         gauge.forget(&id);
         assert_eq!(gauge.ask(&id, dir.path().to_owned()), None);
+    }
+
+    #[test]
+    fn of_a_container_that_was_removed_while_it_was_measured_nothing_is_kept() {
+        let [stays, goes] =
+            ["stays", "goes"].map(|name| ContainerId::of(&PodId::parse(name).unwrap(), "main", 0));
+        let gauge = Gauge::default();
+        for id in [&stays, &goes] {
+            lock(&gauge.0).wanted.insert(id.clone(), PathBuf::new());
+            lock(&gauge.0).next().unwrap();
+            gauge.forget(&goes);
+            lock(&gauge.0).learn(Usage { bytes: 1, files: 1, measured: SystemTime::now() });
+        }
+        assert_eq!(lock(&gauge.0).known.keys().collect::<Vec<_>>(), [&stays]);
     }
 }
