@@ -123,7 +123,6 @@ impl Container {
         }
         let input = child.stdin.take();
         let input = input.map(|file| Input::new(file, launch.terminal.is_some(), launch.stdin_once));
-        os::process::rest();
         // The rest of the launch is dropped here: environments hold secrets and cost memory.
         Ok(Container {
             id: launch.id,

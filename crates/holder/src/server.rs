@@ -21,7 +21,7 @@ use crate::protocol::{self, Answer, Launch, Refusal, Request, VERSION};
 pub const IDLE_LIMIT: Duration = Duration::from_secs(10);
 /// How long a wait goes unanswered; then the client hears that the container still runs, and may ask again.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(20);
-/// How long after an exec the holder looks for what it no longer needs.
+/// How long after the last news the holder gives back what it no longer needs: they come in bursts.
 const REST_AFTER: Duration = Duration::from_secs(1);
 /// How long the last answers may take to leave before the holder ends.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -33,7 +33,7 @@ pub struct Server {
     execs: BTreeMap<u64, Exec>,
     /// The number of the next exec.
     next_exec: u64,
-    /// When to give back what execs needed: a little after the last one, as they come in bursts.
+    /// When to give back what the last news needed.
     rest_at: Option<Instant>,
     news: Receiver<News>,
     messenger: Sender<News>,
@@ -116,14 +116,16 @@ impl Server {
             News::Disconnected => self.connections -= 1,
             News::Asked(request, from) => self.answer(request, from),
             News::Ended(id, end) => self.ended(&id, end),
-            News::ExecEnded(number) => self.exec_ended(number),
+            News::ExecEnded(number) => drop(self.execs.remove(&number)),
             News::ExecLeft(number) => {
                 if let Some(exec) = self.execs.get_mut(&number) {
                     exec.client_left(Instant::now());
                 }
             }
         }
-        self.enforce(Instant::now());
+        let now = Instant::now();
+        self.rest_at = Some(now + REST_AFTER);
+        self.enforce(now);
         self.reconsider_idleness();
     }
 
@@ -148,13 +150,6 @@ impl Server {
         self.execs.values_mut().for_each(|exec| exec.enforce(now));
         if self.rest_at.take_if(|at| *at <= now).is_some() {
             os::process::rest();
-        }
-    }
-
-    fn exec_ended(&mut self, number: u64) {
-        self.execs.remove(&number);
-        if self.execs.is_empty() {
-            self.rest_at = Some(Instant::now() + REST_AFTER);
         }
     }
 

@@ -15,6 +15,9 @@ use crate::job::JobName;
 /// What the guard's process is called, beside the program's own name.
 const NAME: &str = "hold-guard";
 
+/// Room for what a holder says at once.
+const LINE: usize = 512;
+
 static GUARD: OnceLock<PipeWriter> = OnceLock::new();
 
 /// Starts the guard. Before any other thread: the fork goes on as an ordinary program.
@@ -54,10 +57,18 @@ fn watch(reader: PipeReader) {
     // Only a name, for people who look at a process list.
     drop(std::fs::write("/proc/self/comm", NAME));
     super::born::own_session();
-    super::rest::rest();
+    let (mut reader, mut line) = (BufReader::with_capacity(LINE, reader), String::new());
     let mut jobs = BTreeSet::new();
-    for line in BufReader::new(reader).lines().map_while(Result::ok) {
-        match line.split_at_checked(1) {
+    loop {
+        if reader.buffer().is_empty() {
+            super::rest::rest();
+        }
+        line.clear();
+        // Its end is ours; nothing else ends this pipe.
+        if reader.read_line(&mut line).unwrap_or_default() == 0 {
+            break;
+        }
+        match line.trim_end().split_at_checked(1) {
             Some(("+", job)) => drop(jobs.insert(job.to_owned())),
             Some(("-", job)) => drop(jobs.remove(job)),
             _ => {}

@@ -1,34 +1,24 @@
-//! Giving back the program pages that starting needed and resting does not.
+//! Giving back the program pages that work needed and resting does not.
 //!
 //! The kernel maps a program's pages sixteen at a time, so a process that once ran through its start has most of its
 //! code mapped for good, and its share of that memory is its own where few others run the same code. A holder rests
-//! for days: dropping its clean code pages and asking for single ones from then on leaves what it really uses.
+//! for days. A thread that waits in the kernel needs no page of the program at all: whoever drops them all as the last
+//! thing before it waits has next to nothing, and pays with a few dozen small faults when there is something to do.
 
 use std::ops::Range;
 
-/// A part of this process that is mapped from a file and not written.
-#[derive(Debug, PartialEq, Eq)]
-struct Mapped {
-    range: Range<usize>,
-    /// Code is never changed. Read-only data may hold addresses that the loader wrote, which are in no file.
-    code: bool,
-}
-
-/// Asks for single pages from now on and drops every code page; those that are needed come back from the page cache.
+/// Drops every page that can be had again from the page cache, and the free part of the heap. To be called right before
+/// a long wait: what runs after it is mapped again.
 pub(crate) fn rest() {
-    give_back_heap();
     // Without the list nothing is given back, and nothing is wrong either.
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    for mapped in maps.lines().filter_map(mapped) {
-        let (start, length) = (std::ptr::with_exposed_provenance_mut(mapped.range.start), mapped.range.len());
-        // SAFETY: the first call only changes how pages are read ahead; the second drops pages of code that is mapped
-        // privately from a file and never written, so that they are read again unchanged.
-        unsafe {
-            libc::madvise(start, length, libc::MADV_RANDOM);
-            if mapped.code {
-                libc::madvise(start, length, libc::MADV_DONTNEED);
-            }
-        }
+    let dropped: Vec<Range<usize>> = maps.lines().filter_map(never_written).collect();
+    drop(maps);
+    give_back_heap();
+    for range in dropped {
+        let (start, length) = (std::ptr::with_exposed_provenance_mut(range.start), range.len());
+        // SAFETY: these pages are mapped privately from a file and never written, so they are read again unchanged.
+        unsafe { libc::madvise(start, length, libc::MADV_DONTNEED) };
     }
 }
 
@@ -46,14 +36,17 @@ fn give_back_heap() {
 #[cfg(not(target_env = "gnu"))]
 fn give_back_heap() {}
 
-fn mapped(line: &str) -> Option<Mapped> {
+/// The part of this process that a line of its maps is about, if it is what a file holds and nothing else: code, and
+/// what stands before it in the file. Read-only data further behind may hold addresses that the loader wrote, which are
+/// in no file.
+fn never_written(line: &str) -> Option<Range<usize>> {
     let mut fields = line.split_ascii_whitespace();
-    let (range, rights, path) = (fields.next()?, fields.next()?, fields.nth(3)?);
+    let (range, rights, offset) = (fields.next()?, fields.next()?, fields.next()?);
     let (start, end) = range.split_once('-')?;
-    let address = |text| usize::from_str_radix(text, 16).ok();
-    let range = address(start)?..address(end)?;
-    (["r-xp", "r--p"].contains(&rights) && path.starts_with('/'))
-        .then_some(Mapped { range, code: rights == "r-xp" })
+    let number = |text| usize::from_str_radix(text, 16).ok();
+    let code = rights == "r-xp";
+    let head = rights == "r--p" && number(offset)? == 0;
+    ((code || head) && fields.nth(2)?.starts_with('/')).then_some(number(start)?..number(end)?)
 }
 
 #[cfg(test)]
@@ -61,20 +54,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_files_hold_and_nobody_writes_counts() {
+    fn only_what_files_hold_and_nobody_wrote_counts() {
         let range = 0x55d0_c0a0_0000..0x55d0_c0a1_0000;
-        for (rights, code) in [("r-xp", true), ("r--p", false)] {
-            let line = format!("55d0c0a00000-55d0c0a10000 {rights} 00002000 08:01 131  /usr/bin/x");
-            assert_eq!(mapped(&line), Some(Mapped { range: range.clone(), code }));
+        for kept in ["r-xp 00002000", "r-xp 00000000", "r--p 00000000"] {
+            let line = format!("55d0c0a00000-55d0c0a10000 {kept} 08:01 131  /usr/bin/x");
+            assert_eq!(never_written(&line), Some(range.clone()), "{line}");
         }
         for other in [
+            "55d0c0a00000-55d0c0a10000 r--p 00002000 08:01 131  /usr/bin/x",
             "55d0c0a00000-55d0c0a10000 rw-p 00002000 08:01 131  /usr/bin/x",
             "55d0c0a00000-55d0c0a10000 rwxp 00002000 08:01 131  /usr/bin/x",
             "7ffd1000-7ffd2000 r-xp 00000000 00:00 0  [vdso]",
             "7ffd1000-7ffd2000 r-xp 00000000 00:00 0",
             "",
         ] {
-            assert_eq!(mapped(other), None, "{other}");
+            assert_eq!(never_written(other), None, "{other}");
         }
     }
 
