@@ -245,6 +245,12 @@ fn released(name: &str) -> Result<PathBuf> {
     built.map(|built| built.path).with_context(|| format!("cargo named no {name}"))
 }
 
+/// The program that holds pods, as porthole carries it.
+pub(crate) fn holder() -> Result<PathBuf> {
+    let words = ["--profile", "hold", "--package", "holder", "--bin", "porthole-hold"];
+    start::built("porthole-hold", &words)
+}
+
 fn ratio(ours: f64, peer: f64) -> f64 {
     if peer > 0.0 { ours / peer } else { 0.0 }
 }

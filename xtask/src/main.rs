@@ -18,6 +18,7 @@ mod gate;
 mod libtest;
 mod mutants;
 mod results;
+mod soak;
 mod status;
 mod tier;
 mod tools;
@@ -43,6 +44,8 @@ enum Task {
     E2e,
     /// Measure a promise beside the program a user would pick instead
     Bench(bench::Options),
+    /// Thousands of execs and pods: nothing may grow
+    Soak,
     /// Change the pure crates' code and see whether their tests notice
     Mutants(mutants::Options),
     /// A cluster for development that stays: up, status, kubectl, down
@@ -71,6 +74,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Fuzz(options) => fuzz::run(&options).map(answer),
         Task::E2e => e2e::run().map(done),
         Task::Bench(options) => bench::run(&options).map(answer),
+        Task::Soak => soak::run().map(answer),
         Task::Mutants(options) => mutants::run(&options).map(answer),
         Task::ControlPlane(command) => control_plane::run(&command).map(done),
         Task::Status(options) => status::run(&options).map(done),

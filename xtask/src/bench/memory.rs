@@ -2,14 +2,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use testbed::process::wait_for;
 
 const PATIENCE: Duration = Duration::from_secs(120);
-/// So many equal readings in a row mean that a program has settled.
-const CALM: usize = 8;
+/// A program that does not change for so long has settled; a holder gives back what it needed a second after its last
+/// word.
+const CALM: Duration = Duration::from_secs(3);
+/// Other programs come and go, and with them change the shares of what all have in common.
+const NOISE_KIB: u64 = 16;
 
 /// The pids of the programs that run from a file that `fits`.
 pub(super) fn running(fits: impl Fn(&Path) -> bool) -> Result<Vec<u32>> {
@@ -26,14 +29,24 @@ pub(super) fn running(fits: impl Fn(&Path) -> bool) -> Result<Vec<u32>> {
 
 /// The mean proportional set size in MiB of `count` programs, once all are there, each has a child, and none changes.
 pub(super) fn settled_mean(what: &str, count: usize, fits: impl Fn(&Path) -> bool) -> Result<f64> {
-    let mut last = (Vec::new(), 0);
+    let mut last: Option<(Instant, Vec<u64>)> = None;
     wait_for(&format!("{count} {what} at rest"), PATIENCE, || {
         let pids: Vec<u32> = running(&fits)?.into_iter().filter(|pid| has_child(*pid)).collect();
         let sizes: Vec<u64> = pids.iter().filter_map(|pid| with_guard(*pid, &fits).ok()).collect();
-        let calm = if sizes.len() == count && sizes == last.0 { last.1 + 1 } else { 0 };
-        last = (sizes, calm);
-        Ok((calm >= CALM).then(|| mean_mib(&last.0)))
+        match &last {
+            Some((since, known)) if sizes.len() == count && are_close(known, &sizes) => {
+                Ok((since.elapsed() >= CALM).then(|| mean_mib(&sizes)))
+            }
+            _ => {
+                last = Some((Instant::now(), sizes));
+                Ok(None)
+            }
+        }
     })
+}
+
+fn are_close(some: &[u64], others: &[u64]) -> bool {
+    some.len() == others.len() && some.iter().zip(others).all(|(a, b)| a.abs_diff(*b) <= NOISE_KIB)
 }
 
 /// One program's proportional set size in MiB.
@@ -95,6 +108,13 @@ mod tests {
         let own = std::env::current_exe().expect("own path");
         assert!(running(|exe| exe == own).expect("read").contains(&std::process::id()));
         assert!(pss_kib(std::process::id()).expect("read") > 0);
+    }
+
+    #[test]
+    fn sizes_are_close_unless_one_changed() {
+        assert!(are_close(&[640, 700], &[650, 690]));
+        assert!(!are_close(&[640, 700], &[640, 720]));
+        assert!(!are_close(&[640], &[640, 640]));
     }
 
     #[test]

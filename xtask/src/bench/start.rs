@@ -26,6 +26,7 @@ pub(super) const LIMITS: &[Limit] = &[
     Limit { series: "start p99 ms, 110 pods", at_most: 200.0 },
     Limit { series: "stats ms, 110 pods", at_most: 50.0 },
     Limit { series: "agent MiB, 110 pods", at_most: 40.0 },
+    Limit { series: "MiB for each pod, 110 pods", at_most: 1.0 },
 ];
 
 const PODS: [usize; 3] = [1, 10, 110];
@@ -112,10 +113,7 @@ impl Programs {
         Ok(Self {
             fixture: static_fixture()?,
             starter: built("start", &["--release", "--package", "runtime", "--example", "start"])?,
-            holder: built(
-                "porthole-hold",
-                &["--profile", "hold", "--package", "holder", "--bin", "porthole-hold"],
-            )?,
+            holder: super::holder()?,
         })
     }
 
@@ -133,10 +131,10 @@ impl Programs {
         BufReader::new(said).read_line(&mut line)?;
         let said: Said = serde_json::from_str(&line).with_context(|| format!("the starter said {line:?}"))?;
         ensure!(said.starts.len() == pods, "{} of {pods} pods were started", said.starts.len());
-        let agent = memory::mib(child.id())?;
+        let (agent, holders) = (memory::mib(child.id())?, root.join("bin"));
+        let per_pod = memory::settled_mean("holders", pods, |exe| exe.starts_with(&holders))?;
         drop(child.stdin.take());
         ensure!(child.wait()?.success(), "the starter could not remove its pods");
-        let holders = root.join("bin");
         wait_for("the holders' end", PATIENCE, || {
             Ok(memory::running(|exe| exe.starts_with(&holders))?.is_empty().then_some(()))
         })?;
@@ -144,11 +142,12 @@ impl Programs {
         measured.add(format!("start p99 ms, {}", counted(pods)), percentile(&said.starts, 99));
         measured.add(format!("stats ms, {}", counted(pods)), percentile(&said.stats, 50));
         measured.add(format!("agent MiB, {}", counted(pods)), agent);
+        measured.add(format!("MiB for each pod, {}", counted(pods)), per_pod);
         Ok(())
     }
 }
 
-fn built(name: &str, words: &[&str]) -> Result<PathBuf> {
+pub(super) fn built(name: &str, words: &[&str]) -> Result<PathBuf> {
     let mut command = cargo::command("build")?;
     cargo::reporting(&mut command).args(words);
     let output = progress::step(&format!("build {name}"), || progress::run(&mut command))?;

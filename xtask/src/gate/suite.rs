@@ -121,7 +121,7 @@ impl Gate {
 }
 
 /// The exit code, or none for a program that was killed by a signal or by us at its limit.
-fn wait(command: &mut Command, limit: Duration) -> Result<Option<i32>> {
+pub(crate) fn wait(command: &mut Command, limit: Duration) -> Result<Option<i32>> {
     let begun = Instant::now();
     let mut child = command.spawn().with_context(|| format!("start {:?}", command.get_program()))?;
     let mut told = Duration::ZERO;
