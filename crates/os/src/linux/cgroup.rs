@@ -3,12 +3,16 @@
 //! Three worlds exist: everything in v2, everything in v1, and hybrids where v2 is mounted but holds no controller
 //! worth having. What counts is where memory, cpu and pids are, not what is mounted.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// The controllers a job needs for its limits and stats.
 const NEEDED: [&str; 3] = ["memory", "cpu", "pids"];
+
+/// More than any of the files has that are read often.
+const USUAL: usize = 2048;
 
 /// Where jobs are made on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,12 +109,20 @@ pub(crate) fn write(dir: &Path, file: &str, value: &str) -> io::Result<()> {
 
 pub(crate) fn read(dir: &Path, file: &str) -> io::Result<String> {
     let path = dir.join(file);
-    std::fs::read_to_string(&path).map_err(|error| {
+    whole(&path).map_err(|error| {
         // What a file that was opened in time says of a directory that is removed before it is read.
         let removed = error.raw_os_error() == Some(libc::ENODEV);
         let kind = if removed { io::ErrorKind::NotFound } else { error.kind() };
         io::Error::new(kind, format!("read {}: {error}", path.display()))
     })
+}
+
+/// These files say that they are empty, so that a reader without a guess of its own begins with a few bytes and asks
+/// eight times for what fits into one answer.
+fn whole(path: &Path) -> io::Result<String> {
+    let mut text = String::with_capacity(USUAL);
+    File::open(path)?.take(u64::MAX).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 pub(crate) fn read_number(dir: &Path, file: &str) -> io::Result<u64> {
