@@ -181,11 +181,16 @@ impl Group {
         }
     }
 
+    /// Whoever else removes the group may be faster, and its files are gone then: all that counts is that nobody is inside.
+    fn end_all(&self) -> io::Result<()> {
+        let ended = self.kill().and_then(|()| self.wait_empty(LEAVE).map(drop));
+        if self.processes().unwrap_or_default().is_empty() { Ok(()) } else { ended }
+    }
+
     /// Ends what is inside and removes every directory, and the shared parent with its last job.
     pub(crate) fn remove(&self) -> io::Result<()> {
         if self.exists() && !self.processes().unwrap_or_default().is_empty() {
-            self.kill()?;
-            self.wait_empty(LEAVE)?;
+            self.end_all()?;
         }
         let mut result = Ok(());
         for dir in self.dirs() {
@@ -230,6 +235,26 @@ mod tests {
         let argv = vec!["sleep".to_owned(), "600".to_owned()];
         let request = Spawn { program: "/bin/sleep".into(), argv, ..Spawn::default() };
         spawn(&request, Surroundings { doors, join: None, own_user: false, with_init: false }).unwrap().child
+    }
+
+    /// An agent, a holder's guard and the agent after them may all find the same job to be ended.
+    #[test]
+    fn several_who_remove_one_group_at_once_all_succeed() {
+        let Ok(tree) = crate::sys::job::group_tree() else { testbed::skip!("needs root and cgroups") };
+        for round in 0..20 {
+            let id = format!("{}-{round}", std::process::id());
+            let name = JobName { parent: "porthole-os-many".into(), id };
+            let group = Group::create(tree, &name).unwrap();
+            let children: Vec<_> = (0..3).map(|_| sleeper(group.doors().unwrap())).collect();
+            std::thread::scope(|scope| {
+                let removing: Vec<_> = (0..4).map(|_| scope.spawn(|| group.remove())).collect();
+                removing.into_iter().for_each(|it| it.join().unwrap().unwrap());
+            });
+            assert!(!group.exists());
+            for child in children {
+                assert_eq!(child.waiter().unwrap().wait().unwrap().signal, Some(9));
+            }
+        }
     }
 
     /// Machines with v1 controllers mount v2 beside them: without limits, but with its own way of killing.
