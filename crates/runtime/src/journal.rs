@@ -4,7 +4,9 @@
 //! container goes when it ends, however long its pod lives, and no journal grows with restarts.
 //!
 //! One line per effect: a checksum, a space, JSON. A crash can tear only the last line, and an effect whose
-//! line is torn never happened, because the line comes first. Undoing is safe to repeat.
+//! line is torn never happened, because the line comes first. After a power cut there may be anything in place of the
+//! lines that were not synced, which are the last ones as a sync takes all before it along: what has no good line after
+//! it counts as torn. Undoing is safe to repeat.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -119,7 +121,7 @@ fn read_lines(path: &Path) -> Result<(Vec<Effect>, u64), JournalError> {
     for (number, line) in lines.iter().enumerate() {
         match parse(line) {
             Some(effect) => effects.push(effect),
-            None if number + 1 == lines.len() => break,
+            None if lines[number + 1..].iter().all(|line| parse(line).is_none()) => break,
             None => return Err(JournalError::Damaged { path: path.to_owned(), line: number + 1 }),
         }
         good += line.len() as u64;
@@ -186,6 +188,22 @@ mod tests {
             let mut journal = Journal::open(&path).unwrap();
             journal.record(&job("three")).unwrap();
             assert_eq!(Journal::read(&path).unwrap(), [job("one"), job("three")], "{cut}");
+        }
+    }
+
+    #[test]
+    fn whatever_a_power_cut_put_in_place_of_the_last_lines_is_cut_off() {
+        let (_dir, path) = journal();
+        let whole = std::fs::read(&path).unwrap();
+        let first = whole.iter().position(|b| *b == b'\n').unwrap() + 1;
+        for rest in [vec![0; 200], b"old text\nof others\nand more".to_vec()] {
+            for kept in [0, first] {
+                std::fs::write(&path, [&whole[..kept], &rest].concat()).unwrap();
+                let good: Vec<_> = if kept == 0 { vec![] } else { vec![job("one")] };
+                assert_eq!(Journal::read(&path).unwrap(), good);
+                Journal::open(&path).unwrap().record(&job("next")).unwrap();
+                assert_eq!(Journal::read(&path).unwrap(), [good, vec![job("next")]].concat());
+            }
         }
     }
 
