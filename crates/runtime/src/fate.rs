@@ -58,7 +58,10 @@ impl Traces<'_> {
         if let Some(record) = self.record()? {
             return Ok(Fate::Ended(record));
         }
-        Ok(if self.log.exists() { Fate::Ended(self.taken_along()) } else { Fate::NotStarted })
+        // A machine that went down may have taken the log along, and nothing of another boot can still come to pass.
+        let [then, now] = self.boots;
+        let was = then != now || self.log.exists();
+        Ok(if was { Fate::Ended(self.taken_along()) } else { Fate::NotStarted })
     }
 
     fn record(self) -> io::Result<Option<ExitRecord>> {
