@@ -164,6 +164,7 @@ impl Container {
                     // The kill at the deadline remains.
                     crate::note(format_args!("ask {} to stop: {e}", self.id));
                 }
+                fail::point("hold-stop-asked");
             }
         }
         Ok(())
@@ -182,6 +183,7 @@ impl Container {
         match &mut self.phase {
             Phase::Stopping { kill_at, killed, .. } if !*killed && *kill_at <= now => {
                 let done = self.job.as_ref().map_or(Ok(()), |job| job.terminate(KILLED_CODE));
+                fail::point("hold-killed");
                 *killed = done.is_ok();
                 // A kill that failed is tried again, not given up.
                 *kill_at = now + KILL_AGAIN;
@@ -212,6 +214,7 @@ impl Container {
             return Err(self.refused("was started without a stdin"));
         }
         let queue = self.audience.join().ok_or_else(|| self.refused("is not running"))?;
+        fail::point("hold-attached");
         Ok(Attached {
             child: self.child.clone(),
             input: self.input.clone().filter(|_| stdin),
@@ -222,14 +225,18 @@ impl Container {
 
     pub fn update(&self, limits: &JobLimits) -> Result<(), UseError> {
         let job = self.job.as_ref().ok_or_else(|| self.refused("is not running"))?;
-        job.set_limits(limits).map_err(|source| UseError::Limits { id: self.id.clone(), source })
+        let set = job.set_limits(limits);
+        fail::point("hold-limits-set");
+        set.map_err(|source| UseError::Limits { id: self.id.clone(), source })
     }
 
     pub fn reopen_log(&self) -> Result<(), UseError> {
         if !self.is_running() {
             return Err(self.refused("is not running").into());
         }
-        self.log.reopen().map_err(|source| UseError::Log { id: self.id.clone(), source })
+        let reopened = self.log.reopen();
+        fail::point("hold-log-reopened");
+        reopened.map_err(|source| UseError::Log { id: self.id.clone(), source })
     }
 
     /// Answers when the container has ended.

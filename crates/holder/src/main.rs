@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use holder::fail;
 use holder::server::{IDLE_LIMIT, Server};
 use os::channel::{Endpoint, Listener};
 
@@ -39,6 +40,7 @@ fn hold(endpoint: &Endpoint) -> std::io::Result<()> {
     os::process::rest();
     os::job::end_with_us()?;
     let listener = Listener::bind(endpoint)?;
+    fail::point("hold-listening");
     writeln!(std::io::stdout(), "ready")?;
     Server::new(IDLE_LIMIT).serve(listener)
 }

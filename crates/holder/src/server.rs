@@ -14,6 +14,7 @@ use crate::attach::Attached;
 use crate::container::{Container, End, StateError, UseError, Waiting, small_thread};
 use crate::converse::accept;
 use crate::exec::{Exec, Session};
+use crate::fail;
 use crate::protocol::{self, Answer, Launch, Refusal, Request, VERSION};
 
 /// A holder that holds nothing and hears from nobody goes away: an agent that died between starting a
@@ -280,6 +281,7 @@ impl Server {
             return refused(Refusal::State, format!("container {id} is running"));
         }
         self.leaving = true;
+        fail::point("hold-leaving");
         self.go_at = Some(Instant::now() + FAREWELL);
         Answer::Left
     }

@@ -113,7 +113,11 @@ impl Made {
         if ours {
             return Ok(());
         }
-        os::tree::Dir::open(parent).and_then(|dir| dir.symlink(name, to.as_os_str(), !file)).map_err(failed)
+        os::tree::Dir::open(parent)
+            .and_then(|dir| dir.symlink(name, to.as_os_str(), !file))
+            .map_err(failed)?;
+        fail::point("link-made");
+        Ok(())
     }
 
     /// Undoes what a journal lists, last first, and then forgets the journal. Safe to repeat.

@@ -4,6 +4,9 @@ use failpoint::Point;
 
 /// Every place there is, in the order in which a pod's life comes by.
 pub const POINTS: &[Point] = &[
+    Point { name: "root-made", what: "a root directory is there, and nobody uses it" },
+    Point { name: "program-laid", what: "the holder's program is there, and nothing is swept" },
+    Point { name: "sweep-renamed", what: "what a crash left is out of sight and not gone" },
     Point { name: "pod-begin", what: "nothing of a pod is there yet" },
     Point { name: "pod-directory", what: "a pod has a directory and no record" },
     Point { name: "pod-recorded", what: "a pod has its record" },
@@ -14,15 +17,18 @@ pub const POINTS: &[Point] = &[
     Point { name: "job-noted", what: "a job is in the journal and nowhere else" },
     Point { name: "user-noted", what: "a temporary user is in the journal and nowhere else" },
     Point { name: "user-made", what: "a temporary user is there" },
+    Point { name: "termination-made", what: "a container has a file for its last words" },
     Point { name: "mount-point-noted", what: "a mount point is in the journal and nowhere else" },
     Point { name: "mount-point-made", what: "a mount point is there" },
     Point { name: "scratch-made", what: "a container's image is prepared" },
+    Point { name: "source-made", what: "what is to be mounted and was not there is made" },
     Point { name: "link-noted", what: "a link into a volume is in the journal and nowhere else" },
     Point { name: "link-made", what: "a volume is linked" },
     Point { name: "holder-noted", what: "a holder is in the journal and does not run" },
     Point { name: "holder-started", what: "a holder runs and holds nothing" },
     Point { name: "launch", what: "everything is ready and the holder is not told" },
     Point { name: "launched", what: "a container runs and nobody but its holder knows" },
+    Point { name: "limits-told", what: "a container has new limits, and its record the old ones" },
     Point { name: "exit-seen", what: "a container ended and its record says that it runs" },
     Point { name: "exit-recorded", what: "a container's end is in its record and nothing is cleaned up" },
     Point {

@@ -3,11 +3,14 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use holder::client::{Client, ClientError};
 use images::{ImageError, Store};
+use os::channel::Endpoint;
 use os::file::Lock;
 use os::host::HostFacts;
 
 use crate::effects::{Made, UndoError};
+use crate::fail;
 use crate::holders::{self, HolderError};
 use crate::journal::{Effect, Journal};
 use crate::layout::{ContainerDir, Layout, PodDir};
@@ -48,6 +51,10 @@ fn holder_of_lock(pid: Option<u32>) -> String {
     pid.map_or_else(|| "another porthole".to_owned(), |pid| format!("another porthole, process {pid}"))
 }
 
+fn is_holders(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("hold-"))
+}
+
 // === impl Node ===
 
 impl Node {
@@ -63,6 +70,7 @@ impl Node {
             .iter()
             .try_for_each(|dir| os::file::make_private_dir(dir))
             .map_err(failed)?;
+        fail::point("root-made");
         let Some(lock) = Lock::try_acquire(&layout.lock()).map_err(failed)? else {
             return Err(NodeError::InUse { pid: Lock::owner(&layout.lock()), root });
         };
@@ -81,6 +89,7 @@ impl Node {
             layout,
             _lock: lock,
         };
+        fail::point("program-laid");
         node.sweep()?;
         // Whoever cannot see or remove users can still run pods that need none.
         match node.sweep_users() {
@@ -107,7 +116,22 @@ impl Node {
         for path in pods {
             self.sweep_pod(&PodDir::at(path))?;
         }
+        self.sweep_sockets()?;
         Ok(self.release_images_of_nobody()?)
+    }
+
+    /// A journal notes a holder without a sync, as no process outlives the machine; but where sockets are files, its
+    /// socket does.
+    fn sweep_sockets(&self) -> Result<(), NodeError> {
+        for path in self.listed(&self.layout.run())?.iter().filter(|path| is_holders(path)) {
+            let endpoint: Endpoint =
+                path.display().to_string().parse().unwrap_or_else(|never| match never {});
+            if matches!(Client::connect(&endpoint), Err(ClientError::Absent { .. })) {
+                let failed = |source| NodeError::Root { path: path.clone(), source };
+                os::channel::remove_leftover(&endpoint).map_err(failed)?;
+            }
+        }
+        Ok(())
     }
 
     fn sweep_pod(&self, dir: &PodDir) -> Result<(), NodeError> {
@@ -131,6 +155,7 @@ impl Node {
             return Ok(pods::take_away(path)?);
         }
         pods::out_of_sight(path, &gone)?;
+        fail::point("sweep-renamed");
         Ok(pods::take_away(&gone)?)
     }
 

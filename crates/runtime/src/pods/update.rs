@@ -4,6 +4,7 @@ use os::job::JobLimits;
 
 use super::Runtime;
 use crate::error::RuntimeError;
+use crate::fail;
 use crate::ids::ContainerId;
 use crate::prepare::{self, PrepareError};
 use crate::record::State;
@@ -27,6 +28,7 @@ impl Runtime {
                 }
             }
         }
+        fail::point("limits-told");
         let written = container.rewrite(|record| record.config.limits = limits);
         written.map_err(|source| RuntimeError::Write { path: container.dir.record(), source })
     }

@@ -30,6 +30,7 @@ impl Starting<'_> {
             let what = || dir.termination().display().to_string();
             make_writable_file(&dir.termination())
                 .map_err(|source| StartError::Make { what: what(), source })?;
+            fail::point("termination-made");
         }
         let view = self.view(&prepared)?;
         let env = prepared.env.into_variables();

@@ -27,8 +27,11 @@ impl Starting<'_> {
         let mut built = self.image(prepared)?;
         for step in &prepared.volumes.steps {
             match step {
-                Step::MakeSource { path } => std::fs::create_dir_all(path)
-                    .map_err(|source| StartError::Make { what: path.clone(), source })?,
+                Step::MakeSource { path } => {
+                    std::fs::create_dir_all(path)
+                        .map_err(|source| StartError::Make { what: path.clone(), source })?;
+                    fail::point("source-made");
+                }
                 Step::Bind { source, target, readonly, file } => {
                     let (source, target) = (source.into(), target.into());
                     self.bind(&mut built, Bind { source, target, readonly: *readonly, file: *file })?;
