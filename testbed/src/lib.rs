@@ -12,6 +12,7 @@
 
 pub mod api;
 pub mod control_plane;
+pub mod disk;
 pub mod guard;
 pub mod image;
 pub mod machine;
