@@ -14,7 +14,13 @@ pub enum Interrupt {
     Terminate,
 }
 
-/// From now on stop requests arrive here instead of ending the process. May be called once.
+/// The same for a program that takes its start as it finds it: where Ctrl-C was to be ignored, nothing arrives.
+pub fn interrupts_as_started() -> io::Result<Receiver<Interrupt>> {
+    sys::interrupt::interrupts_as_started()
+}
+
+/// From now on stop requests arrive here instead of ending the process, whatever our starter wanted ignored. May be
+/// called once.
 pub fn interrupts() -> io::Result<Receiver<Interrupt>> {
     sys::interrupt::interrupts()
 }

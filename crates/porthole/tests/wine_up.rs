@@ -11,6 +11,12 @@ fn a_pod_starts_logs_and_stops() {
     plays::a_pod_starts_logs_and_stops(&Stage::wine());
 }
 
+// proves: HP-07 wine
+#[test]
+fn a_stop_ends_a_program_that_does_nothing_about_it_at_once() {
+    plays::a_stop_ends_a_program_that_does_nothing_about_it_at_once(&Stage::wine());
+}
+
 #[test]
 fn once_exits_with_the_containers_code() {
     plays::once_exits_with_the_containers_code(&Stage::wine());

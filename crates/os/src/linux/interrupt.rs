@@ -42,6 +42,11 @@ pub(crate) fn interrupts() -> io::Result<Receiver<Interrupt>> {
     Ok(receiver)
 }
 
+/// Who asks for signals gets them, whatever was ignored before.
+pub(crate) fn interrupts_as_started() -> io::Result<Receiver<Interrupt>> {
+    interrupts()
+}
+
 fn meaning([number]: [u8; 1]) -> Interrupt {
     if c_int::from(number) == libc::SIGINT { Interrupt::CtrlC } else { Interrupt::Terminate }
 }

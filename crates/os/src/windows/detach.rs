@@ -7,9 +7,7 @@ use std::os::windows::io::{AsHandle, OwnedHandle};
 use std::path::{Path, PathBuf};
 
 use windows_sys::Win32::Foundation::ERROR_ACCESS_DENIED;
-use windows_sys::Win32::System::Threading::{
-    CREATE_BREAKAWAY_FROM_JOB, CREATE_NEW_PROCESS_GROUP, DETACHED_PROCESS,
-};
+use windows_sys::Win32::System::Threading::{CREATE_BREAKAWAY_FROM_JOB, DETACHED_PROCESS};
 
 use super::attributes::Attributes;
 use super::handle::code;
@@ -46,7 +44,9 @@ fn launch(program: &Path, args: &[OsString]) -> io::Result<Launch> {
         line: wide(command_line(&words))?,
         env: None,
         cwd: Some(wide(drive_root())?),
-        flags: DETACHED_PROCESS | CREATE_NEW_PROCESS_GROUP | CREATE_BREAKAWAY_FROM_JOB,
+        // Without a console no Ctrl-C of ours reaches it. A process group of its own would do so too, and would make
+        // it and every container of its deaf to console events: each stop would take the whole grace period.
+        flags: DETACHED_PROCESS | CREATE_BREAKAWAY_FROM_JOB,
         token: None,
     })
 }

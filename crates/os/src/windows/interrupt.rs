@@ -26,15 +26,17 @@ unsafe extern "system" fn on_event(event: u32) -> BOOL {
 }
 
 pub(crate) fn interrupts() -> io::Result<Receiver<Interrupt>> {
+    // SAFETY: no handler, only a flag: a process started in its own group ignores Ctrl-C until this is undone.
+    check(unsafe { SetConsoleCtrlHandler(None, 0) })?;
+    interrupts_as_started()
+}
+
+pub(crate) fn interrupts_as_started() -> io::Result<Receiver<Interrupt>> {
     let (sender, receiver) = channel();
     SENDER
         .set(sender)
         .map_err(|_| io::Error::new(io::ErrorKind::AlreadyExists, "interrupts are taken already"))?;
-    // SAFETY: a process started in its own group ignores Ctrl-C until this is undone; then our handler, which is a
-    // function and lives for ever.
-    unsafe {
-        check(SetConsoleCtrlHandler(None, 0))?;
-        check(SetConsoleCtrlHandler(Some(on_event), 1))?;
-    }
+    // SAFETY: our handler is a function and lives for ever.
+    check(unsafe { SetConsoleCtrlHandler(Some(on_event), 1) })?;
     Ok(receiver)
 }

@@ -164,3 +164,18 @@ pub(crate) fn init_containers_come_first_and_a_failing_one_keeps_the_rest_back(s
     assert!(!said.iter().any(|line| line.contains("main ran")), "{said:#?}");
     stage.assert_nothing_left();
 }
+
+/// A program without a handler of its own ends by the event alone: nobody waits for the grace period, which is longer
+/// than any test. The holder must not have made its containers deaf to it.
+pub(crate) fn a_stop_ends_a_program_that_does_nothing_about_it_at_once(stage: &Stage) {
+    let file = stage.pod("web", &["sleep", "100000"]);
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("PeriodSeconds: 20", "PeriodSeconds: 100000")).unwrap();
+    let up = stage.up(&file, &[]);
+    up.wait_for("default/web/main started, process");
+    up.interrupt();
+    let (code, said) = up.wait();
+    assert_eq!(code, 0, "{said:#?}");
+    assert!(!said.iter().any(|line| line.contains("ended with code 137")), "{said:#?}");
+    stage.assert_nothing_left();
+}
