@@ -76,6 +76,9 @@ pub struct UpArgs {
     /// Plain lines, also on a terminal
     #[arg(long)]
     pub plain: bool,
+    /// Keep how often each known failure was met in this file, as Prometheus reads it
+    #[arg(long, value_name = "FILE")]
+    pub metrics_file: Option<PathBuf>,
     #[command(flatten)]
     pub root: Root,
 }

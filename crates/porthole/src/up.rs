@@ -1,5 +1,6 @@
 //! `porthole up`: a node on this machine, without a cluster.
 
+mod metrics;
 mod screen;
 
 use std::collections::BTreeMap;
@@ -14,9 +15,10 @@ use anyhow::anyhow;
 use images::{Access, Caller, Progress, Source};
 use os::interrupt::Interrupt;
 use runtime::admit::{Admitted, admit};
+use runtime::failure::FailureMode;
 use runtime::pods::{Happened, RuntimeEvent};
 use runtime::run::event::{Event, What};
-use runtime::run::{self, Mode, PodRun};
+use runtime::run::{self, Mode, PodRun, RunError};
 use runtime::{Node, NodeError, Runtime};
 
 use crate::cli::{Root, UpArgs};
@@ -24,6 +26,7 @@ use crate::embedded::HOLDER;
 use crate::failure::{Exit, Failure, Outcome, code};
 use crate::image::access;
 use crate::manifest;
+use metrics::MetricsFile;
 use screen::Screen;
 
 /// How often the containers' logs are looked at for new lines.
@@ -45,13 +48,16 @@ pub fn up(args: &UpArgs) -> Outcome {
     name_forgotten(node, &pods);
     // Every image before any container: a pod whose image is missing starts nothing.
     let interrupts = Mutex::new(interrupts);
-    let images = pull(node, &pods, &args.root, &interrupts)?;
+    let mut metrics = MetricsFile::new(args.metrics_file.clone());
+    let images = pull(node, &pods, &args.root, &interrupts);
+    metrics.write(runtime.counters());
+    let images = images?;
     let interrupts = interrupts.into_inner().unwrap_or_else(PoisonError::into_inner);
     if !args.once {
         settle(node);
     }
     let mode = if args.once { Mode::Once } else { Mode::AsThePodSays };
-    let mut session = Session::new(&runtime, args, interrupts);
+    let mut session = Session::new(&runtime, args, interrupts, metrics);
     for (pod, images) in pods.into_iter().zip(images) {
         session.start(pod, images, mode)?;
     }
@@ -81,7 +87,18 @@ fn pull(
     // Accounts that cannot be read are no reason not to run what is here.
     let asked = sources.any(|source| matches!(source, Source::Reference(_)));
     let access = if asked { access::of_this_host(root)? } else { Access::default() };
-    pods.iter().map(|pod| run::pull(node, pod, &access, caller)).collect::<Result<_, _>>().or_no()
+    let pulled = pods.iter().map(|pod| run::pull(node, pod, &access, caller)).collect::<Result<_, _>>();
+    pulled.inspect_err(hint).or_no()
+}
+
+/// What can be done about an image that cannot be had.
+fn hint(error: &RunError) {
+    if let RunError::Image { source, .. } = error
+        && let Some(mode) = FailureMode::of_image(source)
+    {
+        let known = mode.known();
+        say(&format!("warning: {}: {}", known.code, known.hint));
+    }
 }
 
 /// Layers that were just unpacked reach the disk while their pods start: after power loss they are not unpacked again.
@@ -179,6 +196,7 @@ struct Session<'a> {
     events: Sender<Event>,
     /// What the runtime has to say about them.
     remarks: Receiver<RuntimeEvent>,
+    metrics: MetricsFile,
     first_failure: Option<u32>,
     /// The pod that this host does not let us start: the others do not go on without it.
     cannot: Option<String>,
@@ -188,11 +206,17 @@ struct Session<'a> {
 // === impl Session ===
 
 impl<'a> Session<'a> {
-    fn new(runtime: &'a Runtime, args: &UpArgs, interrupts: Receiver<Interrupt>) -> Session<'a> {
+    fn new(
+        runtime: &'a Runtime,
+        args: &UpArgs,
+        interrupts: Receiver<Interrupt>,
+        metrics: MetricsFile,
+    ) -> Session<'a> {
         let (events, news) = channel();
         Session {
             runtime,
             remarks: runtime.events(),
+            metrics,
             once: args.once,
             pods: Vec::new(),
             screen: Screen::new(args.plain),
@@ -299,10 +323,11 @@ impl<'a> Session<'a> {
 
     /// Of what the runtime tells, the rest is told by the pods themselves.
     fn show_remarks(&mut self) {
+        self.metrics.write(self.runtime.counters());
         while let Ok(remark) = self.remarks.try_recv() {
             if let Happened::Warning(text) = remark.what {
-                let (pod, container) = (remark.pod_name, remark.container_name.unwrap_or_default());
-                self.screen.note(&format!("warning: {pod}/{container}: {text}"));
+                let container = remark.container_name.map_or_else(String::new, |name| format!("/{name}"));
+                self.screen.note(&format!("warning: {}{container}: {text}", remark.pod_name));
             }
         }
     }

@@ -14,6 +14,7 @@
 //! | [`run`] | a file's pod above the runtime: init containers, restarts, back-off |
 //! | [`view`] | what is there now, read from disk and holders; needs no agent |
 //! | [`logs`] | a container's log, followed |
+//! | [`failure`] | the known ways to fail: their hints, and how often each was met |
 //! | [`fail`] | where tests can make an agent die |
 //!
 //! The truth is on disk and in the holders. An agent that dies loses nothing, and the next one goes on.
@@ -23,6 +24,7 @@ pub mod config;
 pub mod effects;
 pub mod error;
 pub mod fail;
+pub mod failure;
 pub mod holders;
 pub mod ids;
 pub mod journal;

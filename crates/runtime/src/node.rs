@@ -11,6 +11,7 @@ use os::host::HostFacts;
 
 use crate::effects::{Made, UndoError};
 use crate::fail;
+use crate::failure::Counters;
 use crate::holders::{self, HolderError};
 use crate::journal::{Effect, Journal};
 use crate::layout::{ContainerDir, Layout, PodDir};
@@ -25,6 +26,7 @@ pub struct Node {
     pub holder_program: PathBuf,
     /// What could not be swept, for people: nothing that keeps the node from working.
     pub remarks: Vec<String>,
+    pub(crate) counters: Counters,
     pub(crate) made: Made,
     _lock: Lock,
 }
@@ -85,6 +87,7 @@ impl Node {
             images: Store::open(&layout.images())?,
             holder_program: holders::lay_down(&layout.bin(), holder_program)?,
             remarks: Vec::new(),
+            counters: Counters::default(),
             made: Made::default(),
             layout,
             _lock: lock,

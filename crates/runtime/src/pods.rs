@@ -33,6 +33,7 @@ use os::user::Identity;
 
 use crate::config::{ContainerConfig, Options};
 use crate::error::RuntimeError;
+use crate::failure::{Counters, FailureMode};
 use crate::ids::{ContainerId, PodId};
 use crate::layout::{ContainerDir, PodDir};
 use crate::node::Node;
@@ -116,6 +117,18 @@ impl Runtime {
 
     pub fn options(&self) -> &Options {
         &self.inner.options
+    }
+
+    /// How often each known way to fail was met (HP-25).
+    pub fn counters(&self) -> &Counters {
+        &self.inner.node.counters
+    }
+
+    /// Counts a known way to fail, and tells what can be done about it.
+    fn met(&self, pod: &Pod, container: Option<&Container>, mode: FailureMode) {
+        self.inner.node.counters.count(mode);
+        let known = mode.known();
+        self.tell(pod, container, Happened::Warning(format!("{}: {}", known.code, known.hint)));
     }
 }
 

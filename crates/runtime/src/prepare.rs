@@ -14,6 +14,7 @@ use plan::start::{Start, StartError};
 use plan::{MOUNT_POINT, Style};
 
 use crate::config::{ContainerConfig, Mode, Options, PodConfig, UnknownMode};
+use crate::failure::{self, FailureMode};
 use crate::ids::ContainerId;
 use crate::layout::{ContainerDir, Layout};
 
@@ -49,6 +50,8 @@ pub(crate) struct Prepared {
     pub(crate) start: Start,
     pub(crate) env: Environment,
     pub(crate) warnings: Vec<String>,
+    /// What is missing here without keeping it from starting.
+    pub(crate) noticed: Vec<FailureMode>,
 }
 
 /// Why a container cannot be started here.
@@ -101,13 +104,14 @@ pub(crate) fn prepare(
         let (name, pod) = (config.name.clone(), pod.host_process);
         return Err(PrepareError::Mixed { name, container, pod });
     }
-    let mut warnings = Vec::new();
-    let mode = mode(pod, &mut warnings)?;
+    let (mut warnings, mut noticed) = (Vec::new(), Vec::new());
+    let mode = mode(pod, &mut warnings, &mut noticed)?;
     let whom = whom::whom(config, host, &mut warnings)?;
     limits::check(&config.limits)?;
     let image = image_path(host.layout, mode, id);
     let volumes = volumes::plan(config, dir, mode, &image)?;
     warnings.extend(volumes.warnings.iter().cloned());
+    look_for_token(config, mode, &image, &mut warnings, &mut noticed);
     let mut room = Room::new(image, &config.image, mode, host.layout.copy(id))?;
     room.furnish(&volumes);
     let env = environment::merge(config, &room.image, account);
@@ -116,20 +120,44 @@ pub(crate) fn prepare(
         if config.working_dir.is_empty() { &config.image.runs.working_dir } else { &config.working_dir };
     let start = room.start(&words, directory, env.get("PATH").unwrap_or_default())?;
     room.cwd = PathBuf::from(&start.cwd);
-    Ok(Prepared { mode, room, whom, volumes, start, env, warnings })
+    Ok(Prepared { mode, room, whom, volumes, start, env, warnings, noticed })
 }
 
 /// The pod's choice; bind where nothing is chosen. A host that cannot bind links instead, and says so.
-fn mode(pod: &PodConfig, warnings: &mut Vec<String>) -> Result<Mode, UnknownMode> {
+fn mode(
+    pod: &PodConfig,
+    warnings: &mut Vec<String>,
+    noticed: &mut Vec<FailureMode>,
+) -> Result<Mode, UnknownMode> {
     let wanted = pod.wanted_mode()?.unwrap_or(Mode::Bind);
     match os::view::bind_works() {
         Err(why) if wanted == Mode::Bind => {
             warnings.push(format!(
                 "volumes are links below the image, as this host cannot show a container files of its own: {why}"
             ));
+            noticed.push(FailureMode::BindFilterMissing);
             Ok(Mode::Symlink)
         }
         _ => Ok(wanted),
+    }
+}
+
+/// Clients inside a cluster look for their token at one path, which only bind mode gives them.
+fn look_for_token(
+    config: &ContainerConfig,
+    mode: Mode,
+    image: &Path,
+    warnings: &mut Vec<String>,
+    noticed: &mut Vec<FailureMode>,
+) {
+    let token = config.mounts.iter().find(|mount| failure::is_token_path(&mount.container_path));
+    if let Some(mount) = token.filter(|_| mode != Mode::Bind) {
+        warnings.push(format!(
+            "the service account's token is below {}, not at {}, where client libraries look for it",
+            image.display(),
+            mount.container_path
+        ));
+        noticed.push(FailureMode::TokenPathMissing);
     }
 }
 

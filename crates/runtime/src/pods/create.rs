@@ -10,6 +10,7 @@ use super::{Container, Happened, Pod, Runtime, Secret, lock};
 use crate::config::{ContainerConfig, Mode, PodConfig};
 use crate::error::RuntimeError;
 use crate::fail;
+use crate::failure::FailureMode;
 use crate::ids::{ContainerId, PodId};
 use crate::layout::ContainerDir;
 use crate::prepare::{self, Host, PrepareError, Prepared};
@@ -45,13 +46,17 @@ impl Runtime {
             return Ok(id);
         }
         let refused = |source| RuntimeError::Refused { name: config.name.clone(), source: Box::new(source) };
-        let prepared =
-            prepare::prepare(self.host(), &pod_config, &config, &id, &dir, None).map_err(refused)?;
+        let prepared = prepare::prepare(self.host(), &pod_config, &config, &id, &dir, None)
+            .map_err(refused)
+            .inspect_err(|e| self.met_if_known(&pod, None, e))?;
         fail::point("container-begin");
         let record = self.record(&id, &pod_config, &config, &dir, &prepared);
         let container = self.add(&pod, self.write(dir, record, config)?);
         for warning in prepared.warnings {
             self.tell(&pod, Some(&container), Happened::Warning(warning));
+        }
+        for mode in prepared.noticed {
+            self.met(&pod, Some(&container), mode);
         }
         Ok(id)
     }
@@ -76,6 +81,12 @@ impl Runtime {
         self.record_end(&container, &exit);
         self.add(&pod, container);
         Ok(id)
+    }
+
+    pub(super) fn met_if_known(&self, pod: &Pod, container: Option<&Container>, error: &RuntimeError) {
+        if let Some(mode) = FailureMode::of(error) {
+            self.met(pod, container, mode);
+        }
     }
 
     fn write(

@@ -73,7 +73,9 @@ impl Runtime {
                 self.tell(&pod, Some(&container), Happened::Exited(exit));
                 self.clean_up(&pod, &container);
                 drop(gate);
-                Err(e.into())
+                let error = RuntimeError::from(e);
+                self.met_if_known(&pod, Some(&container), &error);
+                Err(error)
             }
         }
     }

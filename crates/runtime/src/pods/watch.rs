@@ -14,6 +14,7 @@ use holder::exit::{ExitReason, ExitRecord};
 use super::{Container, Happened, Inner, Pod, Runtime, lock, start, termination};
 use crate::error::{RuntimeError, chain};
 use crate::fail;
+use crate::failure::FailureMode;
 use crate::fate::{self, Fate, Traces};
 use crate::ids::ContainerId;
 use crate::record::State;
@@ -61,6 +62,7 @@ impl Runtime {
             // What the holder could not end is ended.
             let swept = os::job::sweep(&self.inner.node.layout.job(&container.id));
             self.warn_if(pod, container, "end what its holder left", swept.map(drop));
+            self.met(pod, Some(container), FailureMode::HolderLost);
         }
         self.record_end(container, exit);
         fail::point("exit-recorded");

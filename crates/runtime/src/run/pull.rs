@@ -5,6 +5,7 @@ use images::{Access, Caller, Image, PullPolicy, Wanted};
 
 use super::{RunError, adopt};
 use crate::admit::{Admitted, Asked};
+use crate::failure::FailureMode;
 use crate::ids::PodId;
 use crate::node::Node;
 use crate::pins::Owner;
@@ -36,7 +37,11 @@ pub fn pull(
             access,
             pin: Some(&owner),
         };
-        let ensured = node.images.ensure(&wanted, caller);
+        let ensured = node.images.ensure(&wanted, caller).inspect_err(|error| {
+            if let Some(mode) = FailureMode::of_image(error) {
+                node.counters.count(mode);
+            }
+        });
         ensured.map_err(|source| RunError::Image { pod: pod.full_name(), source: Box::new(source) })
     };
     pod.containers.iter().map(ensure).collect()

@@ -2,6 +2,7 @@
 
 mod adopt;
 mod exec;
+mod failures;
 mod limits;
 mod mounts;
 mod pods;
