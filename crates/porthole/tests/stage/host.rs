@@ -67,6 +67,14 @@ impl Host {
         }
     }
 
+    /// The machine of Wine's making.
+    pub(crate) fn wine(&self) -> &Wine {
+        match self {
+            Host::Wine { wine } => wine,
+            Host::Twin { .. } => panic!("the twin is no Wine"),
+        }
+    }
+
     pub(crate) fn start<A: AsRef<OsStr>>(&self, program: &Path, args: &[A]) -> Started {
         match self {
             Host::Twin { .. } => {
