@@ -41,3 +41,34 @@ fn a_pod_sees_its_volumes_and_runs_as_a_temporary_user_of_its_group() {
     );
     stage.assert_nothing_left();
 }
+
+/// A pod that asks for a value in the registry as this account.
+fn asker(stage: &Stage, name: &str, account: &str) -> std::path::PathBuf {
+    let text = std::fs::read_to_string(stage.pod(name, &[])).unwrap();
+    let text = text
+        .replace("hostProcess: true}", &format!("hostProcess: true, runAsUserName: '{account}'}}"))
+        .replace("[\"./fixture\"]", r"[reg, query, 'HKLM\SOFTWARE\Closed', /v, Word]");
+    stage.file(&format!("{name}.yaml"), &text)
+}
+
+// proves: HP-24 sim
+#[test]
+fn a_registry_key_closed_to_the_group_is_denied_to_its_user_and_open_to_system() {
+    let (stage, sim) = Stage::simulated();
+    sim.group("operators").unwrap();
+    let outside = |program: &str, arguments: &[&str]| {
+        stage.host.wine().run(program, arguments, stage::PATIENCE).unwrap().code
+    };
+    assert_eq!(outside("reg", &["add", r"HKLM\SOFTWARE\Closed", "/v", "Word", "/d", "secret", "/f"]), 0);
+    let ask = |name, account| stage.up(&asker(&stage, name, account), &["--once"]).wait();
+    let told = |said: &[String]| said.iter().any(|line| line.contains("secret"));
+    let (code, said) = ask("before", "operators");
+    assert!(code == 0 && told(&said), "it is the access list that closes it: {said:#?}");
+    outside("rundll32", &["netapi32.dll,CloseKey", r"SOFTWARE\Closed"]);
+    assert_eq!(sim.calls_of("CloseKey"), [r"CloseKey name=SOFTWARE\Closed -> 0x0"]);
+    let (code, said) = ask("group", "operators");
+    assert!(code != 0 && !told(&said), "{said:#?}");
+    let (code, said) = ask("system", r"NT AUTHORITY\SYSTEM");
+    assert!(code == 0 && told(&said), "{said:#?}");
+    stage.assert_nothing_left();
+}

@@ -18,6 +18,7 @@
 mod bind_filter;
 mod import_table;
 mod job;
+mod key;
 mod logon;
 mod net;
 mod net_buffer;

@@ -1,7 +1,7 @@
 //! Logons: judged by the users in files, answered with a copy of the program's own token.
 //!
 //! Wine has one account, so whoever is logged on here is still that one; which account a process was started for is
-//! what `calls` says.
+//! what `calls` says. All but SYSTEM lose the group of administrators, which Wine's server then judges by.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -10,7 +10,8 @@ use std::sync::{Mutex, PoisonError};
 
 use windows_sys::Win32::Foundation::{ERROR_LOGON_FAILURE, HANDLE, SetLastError};
 use windows_sys::Win32::Security::{
-    DuplicateTokenEx, SECURITY_ATTRIBUTES, SecurityImpersonation, TOKEN_ALL_ACCESS, TokenPrimary,
+    CreateRestrictedToken, CreateWellKnownSid, DuplicateTokenEx, SECURITY_ATTRIBUTES, SECURITY_MAX_SID_SIZE,
+    SID_AND_ATTRIBUTES, SecurityImpersonation, TOKEN_ALL_ACCESS, TokenPrimary, WinBuiltinAdministratorsSid,
 };
 use windows_sys::Win32::System::Threading::{
     GetCurrentProcess, OpenProcessToken, PROCESS_INFORMATION, STARTUPINFOW,
@@ -86,7 +87,7 @@ unsafe extern "system" fn log_on(
         return 0;
     }
     // SAFETY: the caller gives a place for the token.
-    unsafe { token.write(copy_of_ours()) };
+    unsafe { token.write(token_for(&user, place)) };
     // SAFETY: just written.
     let number = unsafe { token.read() }.addr();
     TOKENS.lock().unwrap_or_else(PoisonError::into_inner).push((number, format!("{place}\\{user}")));
@@ -107,6 +108,27 @@ fn is_known(user: &str, domain: Option<&str>, password: Option<&str>, kind: u32)
         (Some("."), Some(password)) => User::find(user).is_some_and(|known| known.password == password),
         _ => false,
     }
+}
+
+fn token_for(user: &str, place: &str) -> HANDLE {
+    let copy = copy_of_ours();
+    let system = place == "NT AUTHORITY" && user.eq_ignore_ascii_case("system");
+    if system { copy } else { without_administrators(copy).unwrap_or(copy) }
+}
+
+/// As the token of somebody who is no administrator.
+fn without_administrators(token: HANDLE) -> Option<HANDLE> {
+    let mut group = [0u8; SECURITY_MAX_SID_SIZE as usize];
+    let (mut size, mut less) = (SECURITY_MAX_SID_SIZE, null_mut());
+    // SAFETY: the buffer is as long as we say and lives as long as it is pointed to; the token goes to a local.
+    let made = unsafe {
+        let sid = group.as_mut_ptr().cast();
+        CreateWellKnownSid(WinBuiltinAdministratorsSid, null_mut(), sid, &raw mut size) != 0 && {
+            let off = SID_AND_ATTRIBUTES { Sid: sid, Attributes: 0 };
+            CreateRestrictedToken(token, 0, 1, &raw const off, 0, null(), 0, null(), &raw mut less) != 0
+        }
+    };
+    made.then_some(less)
 }
 
 fn copy_of_ours() -> HANDLE {
