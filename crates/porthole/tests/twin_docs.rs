@@ -72,3 +72,9 @@ fn play(page: &str) -> usize {
 fn the_guidance_on_pod_security_shows_what_check_prints() {
     assert!(play("docs/host-process-security.md") >= 4);
 }
+
+// proves: HP-24 docs
+#[test]
+fn the_page_on_accounts_shows_what_happens() {
+    assert!(play("docs/host-process-accounts.md") >= 8);
+}
