@@ -8,6 +8,9 @@ use testbed::tools::repo_root;
 
 const TRIAGE: &str = "docs/upstream-tests.md";
 const GUIDANCE: &str = "docs/host-process-security.md";
+const ACCEPTANCE: &str = "docs/acceptance.md";
+/// Groups of behaviour that upstream's tests pin.
+const GROUPS: usize = 9;
 const PASSES: &str = "applies and passes";
 const REPLACED: &str = "replaced by";
 const NOT_YET: &str = "applies, not yet";
@@ -109,7 +112,7 @@ fn has_test(root: &Path, file: &str, function: &str) -> bool {
 #[test]
 fn every_test_of_ours_on_the_pages_exists() {
     let root = repo_root().expect("root");
-    for path in [TRIAGE, GUIDANCE] {
+    for path in [TRIAGE, GUIDANCE, ACCEPTANCE] {
         let page = page(path);
         let named = named(&page);
         assert!(!named.is_empty(), "{path} names no test of ours");
@@ -154,6 +157,37 @@ fn the_guidance_answers_every_row_of_the_proposals() {
         let answered = page.lines().any(|line| line.starts_with(['|', '#']) && line.contains(asked));
         assert!(answered, "{GUIDANCE} has no row or section on {asked}");
     }
+}
+
+/// A row of the acceptance page: group, behaviour, level, and a test of that level or why there is none.
+fn accepted(line: &str) -> Result<usize, &'static str> {
+    let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+    let [group, behaviour, level, shown] = cells[..] else { return Err("wanted four cells") };
+    let group = group.parse().map_err(|_| "the group is no number")?;
+    let tests = named(shown);
+    let fits = |file: &str| match level {
+        "twin" => file.contains("/twin_"),
+        "wine" | "sim" => file.contains("/wine_"),
+        _ => file.contains("/src/"),
+    };
+    match (level, &tests[..]) {
+        ("none", []) if shown.starts_with("not shown: ") && !behaviour.is_empty() => Ok(group),
+        ("pure" | "twin" | "wine" | "sim", [_, ..]) if tests.iter().all(|(file, _)| fits(file)) => Ok(group),
+        _ => Err("neither a test of the level nor a reason"),
+    }
+}
+
+#[test]
+fn every_group_of_behaviour_is_shown_or_says_why_not() {
+    let page = page(ACCEPTANCE);
+    let rows = page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| group"));
+    let groups: Vec<usize> =
+        rows.map(|line| accepted(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect();
+    assert!(groups.is_sorted());
+    (1..=GROUPS).for_each(|group| assert!(groups.contains(&group), "group {group} is missing"));
+    assert!(accepted("| 1 | x | wine | `a/twin_b.rs::c` |").is_err());
+    assert!(accepted("| 1 | x | none | some day |").is_err());
+    assert_eq!(accepted("| 2 | x | twin | `a/tests/twin_b.rs::c` |"), Ok(2));
 }
 
 #[test]
