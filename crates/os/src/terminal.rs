@@ -15,6 +15,10 @@ pub struct Size {
     pub rows: u16,
 }
 
+/// Our own terminal, passing on every key as it is typed. As it was before when this is dropped.
+#[derive(Debug)]
+pub struct Raw(#[expect(dead_code, reason = "kept for what its end does")] sys::raw::Raw);
+
 /// What a person types to say that nothing follows.
 pub const END_OF_INPUT: &[u8] = sys::terminal::END_OF_INPUT;
 
@@ -31,6 +35,15 @@ pub fn open() -> io::Result<(File, File)> {
 /// The size of the terminal that we ourselves were started at.
 pub fn size() -> io::Result<Size> {
     sys::terminal::size()
+}
+
+// === impl Raw ===
+
+impl Raw {
+    /// An error if we were not started at a terminal.
+    pub fn enter() -> io::Result<Self> {
+        sys::raw::Raw::enter().map(Self)
+    }
 }
 
 // === impl Child ===

@@ -7,7 +7,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::check::args::CheckArgs;
 use crate::failure::{Outcome, code};
-use crate::{check, debug, doctor, image, logs, manifests, ps, root, up, webhook};
+use crate::{
+    attach, check, debug, doctor, exec, image, logs, manifests, names, port_forward, ps, rm, root, stats,
+};
+use crate::{stop, up, webhook};
 
 /// Windows nodes for Kubernetes in one binary.
 #[derive(Debug, Parser)]
@@ -36,6 +39,24 @@ enum Verb {
         after_help = "Examples:\n  porthole logs hello\n  porthole logs -f default/hello -c main\n  porthole logs --previous hello"
     )]
     Logs(LogsArgs),
+    /// Run a command in a container that runs
+    #[command(after_help = exec::EXAMPLES)]
+    Exec(exec::ExecArgs),
+    /// Show what a container writes, and type into it
+    #[command(after_help = attach::EXAMPLES)]
+    Attach(attach::AttachArgs),
+    /// Show what containers use: processor, memory, processes
+    #[command(after_help = stats::EXAMPLES)]
+    Stats(stats::StatsArgs),
+    /// Listen on ports of this machine for a pod
+    #[command(after_help = port_forward::EXAMPLES)]
+    PortForward(port_forward::PortForwardArgs),
+    /// End pods within their grace period
+    #[command(after_help = stop::EXAMPLES)]
+    Stop(stop::StopArgs),
+    /// Take pods off this machine
+    #[command(after_help = rm::EXAMPLES)]
+    Rm(rm::RmArgs),
     /// Say whether Kubernetes will take these manifests, and what they may do; offline
     #[command(after_help = check::args::EXAMPLES)]
     Check(CheckArgs),
@@ -93,7 +114,7 @@ pub struct PsArgs {
 
 #[derive(Debug, Args)]
 pub struct LogsArgs {
-    /// The pod, as NAME or NAMESPACE/NAME
+    #[arg(help = names::POD_HELP)]
     pub pod: String,
     /// The container [default: the first one]
     #[arg(short, long)]
@@ -157,6 +178,12 @@ impl Cli {
             Verb::Up(args) => up::up(args),
             Verb::Ps(args) => ps::ps(args),
             Verb::Logs(args) => logs::logs(args),
+            Verb::Exec(args) => exec::exec(args),
+            Verb::Attach(args) => attach::attach(args),
+            Verb::Stats(args) => stats::stats(args),
+            Verb::PortForward(args) => port_forward::port_forward(args),
+            Verb::Stop(args) => stop::stop(args),
+            Verb::Rm(args) => rm::rm(args),
             Verb::Check(args) => check::check(args),
             Verb::Debug(verb) => debug::debug(verb),
             Verb::Doctor(args) => doctor::doctor(args),

@@ -55,7 +55,9 @@ mod tests {
 
     #[test]
     fn what_happened_is_on_the_line() {
+        let id = runtime::PodId::parse("p").unwrap();
         let container = ContainerView {
+            id: runtime::ContainerId::of(&id, "main", 2),
             name: "main".into(),
             kind: runtime::record::Kind::Regular,
             state: State::Exited,
@@ -70,6 +72,7 @@ mod tests {
             previous_log: None,
         };
         let pod = PodView {
+            id: Some(id),
             namespace: "default".into(),
             name: "web".into(),
             uid: Default::default(),

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use images::{Access, Caller, Progress, Source};
 use os::interrupt::Interrupt;
 use runtime::admit::{Admitted, admit};
@@ -39,6 +39,8 @@ pub fn up(args: &UpArgs) -> Outcome {
     let unlimited = check_account()?;
     let interrupts = os::interrupt::interrupts().or_environment()?;
     let runtime = Runtime::open(open(args)?);
+    // For `exec`, `stop` and their kin, until the end of this function.
+    let _door = admin::serve(&runtime).context("open the admin socket").or_environment()?;
     let node = runtime.node();
     node.remarks.iter().for_each(|remark| say(&format!("warning: {remark}")));
     let mut pods = admit_all(node, &files)?;
@@ -325,10 +327,25 @@ impl<'a> Session<'a> {
     fn show_remarks(&mut self) {
         self.metrics.write(self.runtime.counters());
         while let Ok(remark) = self.remarks.try_recv() {
-            if let Happened::Warning(text) = remark.what {
-                let container = remark.container_name.map_or_else(String::new, |name| format!("/{name}"));
-                self.screen.note(&format!("warning: {}{container}: {text}", remark.pod_name));
+            match remark.what {
+                Happened::Warning(text) => {
+                    let container = remark.container_name.map_or_else(String::new, |name| format!("/{name}"));
+                    self.screen.note(&format!("warning: {}{container}: {text}", remark.pod_name));
+                }
+                Happened::Stopped | Happened::Removed if remark.container.is_none() => {
+                    self.look_again(&remark);
+                }
+                _ => {}
             }
+        }
+    }
+
+    /// A verb, or the pod itself in place of the one before, took it off: who waits to start it again looks whether it may.
+    fn look_again(&mut self, remark: &RuntimeEvent) {
+        let Some(pod) = self.pods.iter().find(|pod| *pod.id() == remark.pod) else { return };
+        pod.look_again();
+        if remark.what == Happened::Removed && pod.is_over() {
+            self.screen.note(&format!("{} was removed by hand", remark.pod_name));
         }
     }
 

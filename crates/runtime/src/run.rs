@@ -27,7 +27,7 @@ use crate::error::{RuntimeError, chain};
 use crate::ids::PodId;
 use crate::pins::{self, Owner};
 use crate::pods::{ContainerFilter, Runtime};
-use crate::record::Kind;
+use crate::record::{Kind, PodState};
 use event::{Event, What};
 use stop_flag::StopFlag;
 
@@ -124,6 +124,15 @@ impl PodRun {
         self.thread.is_finished()
     }
 
+    pub fn id(&self) -> &PodId {
+        &self.pod.id
+    }
+
+    /// Something was done to the pod by another than us: whoever waits to start it again looks whether it still may.
+    pub fn look_again(&self) {
+        self.pod.stop.wake();
+    }
+
     /// Asks every container to end, within the pod's grace period or the shorter one given. Does not wait.
     pub fn stop(&self, at_most: Option<Duration>) {
         let grace = at_most.map_or(self.pod.pod.grace, |limit| limit.min(self.pod.pod.grace));
@@ -140,11 +149,14 @@ impl PodRun {
             return Ok(());
         }
         let pod = self.pod.pod.full_name();
+        let was_there = self.pod.runtime.pod_status(&self.pod.id).is_ok();
         let removed = self.pod.runtime.remove_pod(&self.pod.id);
         removed.map_err(|source| RunError::Runtime { pod: pod.clone(), source })?;
         let owner = Owner::of(&self.pod.pod);
         pins::release(self.pod.runtime.node(), &owner).map_err(|source| RunError::Images { pod, source })?;
-        self.pod.tell(None, if lost { What::Lost } else { What::Removed });
+        if lost || was_there {
+            self.pod.tell(None, if lost { What::Lost } else { What::Removed });
+        }
         Ok(())
     }
 }
@@ -154,7 +166,10 @@ impl PodRun {
 impl Life {
     fn settle_and_live(&self) {
         match adopt::settle(self) {
-            Ok(()) => self.live(),
+            Ok(()) => {
+                self.live();
+                self.tell_if_by_hand();
+            }
             Err(e) => {
                 self.unsettled.store(true, Ordering::Release);
                 self.tell(None, What::CannotStart(chain(&e)));
@@ -164,7 +179,7 @@ impl Life {
 
     fn live(&self) {
         for (asked, image) in self.of_kind(Kind::Init) {
-            if self.stop.is_raised() || self.work(asked, image) != 0 {
+            if self.is_ending() || self.work(asked, image) != 0 {
                 return;
             }
         }
@@ -173,6 +188,26 @@ impl Life {
                 scope.spawn(move || self.work(asked, image));
             }
         });
+    }
+
+    /// Nothing may be started any more: we were asked, or somebody stopped or removed the pod behind our back.
+    fn is_ending(&self) -> bool {
+        self.stop.is_raised() || self.taken().is_some()
+    }
+
+    /// What somebody else did to the pod.
+    fn taken(&self) -> Option<What> {
+        match self.runtime.pod_status(&self.id) {
+            Ok(pod) if pod.state == PodState::Stopped => Some(What::StoppedByHand),
+            Err(RuntimeError::NoPod(_)) => Some(What::RemovedByHand),
+            _ => None,
+        }
+    }
+
+    fn tell_if_by_hand(&self) {
+        if let Some(what) = self.taken().filter(|_| !self.stop.is_raised()) {
+            self.tell(None, what);
+        }
     }
 
     fn of_kind(&self, kind: Kind) -> impl Iterator<Item = (&Asked, &Image)> {

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::error::chain;
 use crate::fate::{self, Fate, Traces};
-use crate::ids::PodId;
+use crate::ids::{ContainerId, PodId};
 use crate::layout::{ContainerDir, Layout, PodDir};
 use crate::record::{self, ContainerName, ContainerRecord, Kind, PodRecord, State as Recorded};
 
@@ -19,6 +19,9 @@ use crate::record::{self, ContainerName, ContainerRecord, Kind, PodRecord, State
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodView {
+    /// None where even its directory's name is not one.
+    #[serde(skip)]
+    pub id: Option<PodId>,
     pub namespace: String,
     pub name: String,
     pub uid: String,
@@ -34,6 +37,8 @@ pub struct PodView {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContainerView {
+    /// Of the last attempt.
+    pub id: ContainerId,
     pub name: String,
     pub kind: Kind,
     pub state: State,
@@ -101,9 +106,8 @@ fn pod(layout: &Layout, dir: &PodDir, record: PodRecord, boot_id: &str) -> PodVi
     };
     let (names, file) = names(dir, &record);
     let look = |name: &ContainerName| {
-        let mut view = ContainerView::waiting(name, 0);
         let (attempt, dir) = last_attempt(dir, &name.name);
-        view.restarts = attempt;
+        let mut view = ContainerView::waiting(&record.config.id, name, attempt);
         if let Err(e) = look(&mut view, &dir, held.as_deref(), layout, boot_id) {
             view.unknown(&e.to_string());
         }
@@ -111,6 +115,7 @@ fn pod(layout: &Layout, dir: &PodDir, record: PodRecord, boot_id: &str) -> PodVi
     };
     PodView {
         containers: names.iter().map(look).collect(),
+        id: Some(record.config.id),
         namespace: record.config.namespace,
         name: record.config.name,
         uid: record.config.uid,
@@ -204,6 +209,7 @@ impl PodView {
         let name = dir.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
         PodView {
             namespace: "?".to_owned(),
+            id: PodId::parse(&name).ok(),
             uid: PodId::parse(&name).map(String::from).unwrap_or_default(),
             name,
             file: dir.record(),
@@ -217,8 +223,9 @@ impl PodView {
 // === impl ContainerView ===
 
 impl ContainerView {
-    fn waiting(name: &ContainerName, restarts: u32) -> ContainerView {
+    fn waiting(pod: &PodId, name: &ContainerName, restarts: u32) -> ContainerView {
         ContainerView {
+            id: ContainerId::of(pod, &name.name, restarts),
             name: name.name.clone(),
             kind: name.kind,
             state: State::Waiting,

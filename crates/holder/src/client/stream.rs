@@ -50,7 +50,8 @@ pub enum Heard {
 // === impl Stream ===
 
 impl Stream {
-    pub(super) fn new(connection: Connection, pid: u32) -> Result<Stream, ClientError> {
+    /// Of a connection that carries chunks from here on, whoever passes them on.
+    pub fn new(connection: Connection, pid: u32) -> Result<Stream, ClientError> {
         // Programs may be silent for as long as they like.
         connection.set_read_timeout(None).map_err(FrameError::from)?;
         Ok(Stream { pid, connection: Arc::new(connection) })

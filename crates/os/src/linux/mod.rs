@@ -22,6 +22,7 @@ pub(crate) mod overlay;
 pub(crate) mod probe;
 pub(crate) mod process;
 pub(crate) mod pty;
+pub(crate) mod raw;
 pub(crate) mod rest;
 pub(crate) mod session;
 pub(crate) mod spawn;

@@ -22,6 +22,7 @@ pub(crate) mod pipe;
 pub(crate) mod probe;
 pub(crate) mod process;
 pub(crate) mod pseudo_console;
+pub(crate) mod raw;
 pub(crate) mod registry;
 pub(crate) mod security;
 pub(crate) mod spawn;

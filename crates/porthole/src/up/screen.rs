@@ -65,9 +65,12 @@ impl Screen {
             row.hear(&event.what);
         }
         match event.what {
-            What::Warning(_) | What::Lost | What::Replacing | What::CannotStart(_) => {
-                self.note(&event.to_string())
-            }
+            What::Warning(_)
+            | What::Lost
+            | What::Replacing
+            | What::StoppedByHand
+            | What::RemovedByHand
+            | What::CannotStart(_) => self.note(&event.to_string()),
             _ if self.live => self.draw(),
             _ => self.line(&event.to_string()),
         }

@@ -179,3 +179,40 @@ pub(crate) fn a_stop_ends_a_program_that_does_nothing_about_it_at_once(stage: &S
     assert!(!said.iter().any(|line| line.contains("ended with code 137")), "{said:#?}");
     stage.assert_nothing_left();
 }
+
+/// Output, errors and codes of commands come back as they are; the container does not notice.
+pub(crate) fn exec_gives_what_the_command_says_and_its_code(stage: &Stage) {
+    let exec = |words: &[&str]| stage.porthole("exec", &[&["web", "--", "./fixture"], words].concat());
+    let said = exec(&["print", "hello", "a b"]);
+    assert_eq!((said.code, said.stdout.trim_end()), (0, "hello a b"), "{}", said.stderr);
+    let said = exec(&["stderr", "oh dear"]);
+    assert_eq!((said.code, said.stdout.as_str()), (0, ""));
+    assert!(said.stderr.contains("oh dear"), "{}", said.stderr);
+    assert_eq!(exec(&["exit", "7"]).code, 7);
+    let seen = stage.container();
+    assert_eq!((&seen["state"], &seen["restarts"]), (&"Running".into(), &0.into()));
+}
+
+/// `porthole stats -o json` of these pods.
+pub(crate) fn stats(stage: &Stage, pods: &[&str]) -> serde_json::Value {
+    let output = stage.porthole("stats", &[pods, &["-o", "json"]].concat());
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    serde_json::from_str(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", output.stdout))
+}
+
+/// The agent of a running pod `web` is gone: exec, stats, stop and rm take its place, and nothing is left.
+pub(crate) fn without_an_agent_the_verbs_do_it_themselves(stage: &Stage) {
+    let said = stage.porthole("exec", &["web", "--", "./fixture", "print", "still here"]);
+    assert_eq!((said.code, said.stdout.trim_end()), (0, "still here"), "{}", said.stderr);
+    assert_eq!(stats(stage, &[])[0]["pod"], "default/web");
+    let refused = stage.porthole("rm", &["web"]);
+    assert_eq!(refused.code, 1, "{}", refused.stderr);
+    let stopped = stage.porthole("stop", &["web"]);
+    assert_eq!((stopped.code, stopped.stdout.trim_end()), (0, "default/web stopped"), "{}", stopped.stderr);
+    let seen = stage.container();
+    assert_eq!((&seen["state"], &seen["exitCode"]), (&"Exited".into(), &0.into()), "{seen}");
+    assert_eq!(stage.porthole("stats", &["web"]).code, 1);
+    let removed = stage.porthole("rm", &["web"]);
+    assert_eq!((removed.code, removed.stdout.trim_end()), (0, "default/web removed"), "{}", removed.stderr);
+    stage.assert_nothing_left();
+}

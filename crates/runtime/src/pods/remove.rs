@@ -12,6 +12,7 @@ use crate::error::{RuntimeError, chain};
 use crate::fail;
 use crate::ids::{ContainerId, PodId};
 use crate::layout::ContainerDir;
+use crate::pins::{self, Owner};
 
 // === impl Runtime ===
 
@@ -58,6 +59,14 @@ impl Runtime {
         lock(&self.inner.pods).remove(id);
         self.tell(&pod, None, Happened::Removed);
         Ok(())
+    }
+
+    /// The same for a person: the pod must be there, and no image is kept for it any longer.
+    pub fn discard_pod(&self, id: &PodId) -> Result<(), RuntimeError> {
+        let owner = Owner::of_config(&self.pod_status(id)?.config);
+        self.remove_pod(id)?;
+        let released = pins::release(&self.inner.node, &owner);
+        released.map_err(|e| RuntimeError::Several(vec![format!("release its images: {}", chain(&e))]))
     }
 
     fn remove_directory(&self, pod: &Pod) -> Result<(), UndoError> {

@@ -12,6 +12,8 @@ use crate::fail;
 use crate::ids::PodId;
 use crate::record::{self, PodRecord, PodState, VERSION};
 
+/// What a pod has that says nothing about it, as with Kubernetes.
+const GRACE: Duration = Duration::from_secs(30);
 /// RuntimeClass handlers that put a pod into a virtual machine begin like this.
 const HYPERVISOR: &str = "runhcs-wcow-hypervisor";
 
@@ -54,16 +56,28 @@ impl Runtime {
             Err(RuntimeError::NoPod(_)) => return Ok(()),
             other => other?,
         };
-        let mut failures = Vec::new();
-        let was = self.set_stopped(&pod)?;
-        for container in pod.all_containers() {
-            failures.extend(self.stop(&container.id, Duration::ZERO).err().map(|e| chain(&e)));
-        }
+        self.end_pod(&pod, Duration::ZERO)
+    }
+
+    /// The same for a person: what runs has the grace period, by default the pod's own, and the pod must be there.
+    pub fn stop_pod_within(&self, id: &PodId, grace: Option<Duration>) -> Result<(), RuntimeError> {
+        let pod = self.inner.pod(id)?;
+        let own = lock(&pod.record).config.origin.as_ref().map(|it| Duration::from_secs(it.grace_seconds));
+        self.end_pod(&pod, grace.or(own).unwrap_or(GRACE))
+    }
+
+    fn end_pod(&self, pod: &Pod, grace: Duration) -> Result<(), RuntimeError> {
+        let was = self.set_stopped(pod)?;
+        let containers = pod.all_containers();
+        // All are asked before any is waited for: they share the grace period. What fails here fails again below.
+        containers.iter().for_each(|container| drop(self.ask_to_stop(&container.id, grace)));
+        let ended = containers.iter().map(|container| self.stop(&container.id, grace));
+        let failures: Vec<_> = ended.filter_map(|ended| ended.err().map(|e| chain(&e))).collect();
         if !failures.is_empty() {
             return Err(RuntimeError::Several(failures));
         }
         if was == PodState::Ready {
-            self.tell(&pod, None, Happened::Stopped);
+            self.tell(pod, None, Happened::Stopped);
         }
         Ok(())
     }

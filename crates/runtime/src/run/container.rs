@@ -52,17 +52,17 @@ impl Worker<'_> {
                 Now::Ended(record) => record,
                 Now::Running(id) => self.wait(&id),
                 // The end was asked for first: what does not run stays so.
-                Now::ToStart if self.pod.stop.is_raised() => return 0,
+                Now::ToStart if self.pod.is_ending() => return 0,
                 Now::ToStart => self.start_and_wait(),
             };
             let code = record.code;
             self.tell(What::Ended(record));
-            if self.pod.stop.is_raised() || !self.pod.restart.restarts(self.asked.kind, code) {
+            if self.pod.is_ending() || !self.pod.restart.restarts(self.asked.kind, code) {
                 return code;
             }
             let delay = backoff.after(began.elapsed());
             self.note_backoff(delay);
-            if self.pod.stop.wait(delay) {
+            if self.pod.stop.wait_or(delay, || self.pod.taken().is_some()) {
                 return code;
             }
             self.forget_the_one_before();

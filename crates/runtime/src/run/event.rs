@@ -34,6 +34,9 @@ pub enum What {
     /// Nothing of it was started, and what was there of it is left as it is.
     CannotStart(String),
     Removed,
+    /// Somebody else stopped the pod: it is not started again.
+    StoppedByHand,
+    RemovedByHand,
     Warning(String),
     /// A thread of ours failed; a defect.
     Lost,
@@ -61,6 +64,8 @@ impl std::fmt::Display for Event {
             What::Replacing => write!(f, " has changed: stopping the one that runs"),
             What::CannotStart(why) => write!(f, " cannot start: {why}"),
             What::Removed => write!(f, " removed"),
+            What::StoppedByHand => write!(f, " was stopped by hand and stays so until the next `up`"),
+            What::RemovedByHand => write!(f, " was removed by hand"),
             What::Warning(text) => write!(f, ": {text}"),
             What::Lost => write!(f, " was given up after a defect in porthole; please report it"),
         }

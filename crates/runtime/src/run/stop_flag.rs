@@ -26,28 +26,50 @@ impl StopFlag {
         self.grace().is_some()
     }
 
-    /// Waits for the stop or the time, whichever comes first; true for the stop.
-    pub(super) fn wait(&self, time: Duration) -> bool {
+    /// Has those who wait look again at what else they wait for.
+    pub(super) fn wake(&self) {
+        // Taken so that nobody is between looking and waiting.
+        drop(self.grace.lock().unwrap_or_else(PoisonError::into_inner));
+        self.raised.notify_all();
+    }
+
+    /// Waits for the stop, the other reason or the time, whichever comes first; false for the time.
+    pub(super) fn wait_or(&self, time: Duration, other: impl Fn() -> bool) -> bool {
         let guard = self.grace.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.raised.wait_timeout_while(guard, time, |grace| grace.is_none());
-        waited.unwrap_or_else(PoisonError::into_inner).0.is_some()
+        let waited = self.raised.wait_timeout_while(guard, time, |grace| grace.is_none() && !other());
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
 
     #[test]
     fn a_raised_flag_ends_every_wait_with_its_grace() {
         let flag = StopFlag::default();
-        assert!(!flag.is_raised() && !flag.wait(Duration::from_millis(1)));
+        assert!(!flag.is_raised() && !flag.wait_or(Duration::from_millis(1), || false));
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| flag.wait(Duration::from_secs(60)));
+            let waiting = scope.spawn(|| flag.wait_or(Duration::from_secs(60), || false));
             flag.raise(Duration::from_secs(7));
             assert!(waiting.join().unwrap());
         });
         assert_eq!(flag.grace(), Some(Duration::from_secs(7)));
-        assert!(flag.wait(Duration::ZERO));
+        assert!(flag.wait_or(Duration::ZERO, || false));
+    }
+
+    #[test]
+    fn another_reason_ends_a_wait_when_somebody_says_so() {
+        let (flag, over) = (StopFlag::default(), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let waiting =
+                scope.spawn(|| flag.wait_or(Duration::from_secs(60), || over.load(Ordering::SeqCst)));
+            over.store(true, Ordering::SeqCst);
+            flag.wake();
+            assert!(waiting.join().unwrap());
+        });
+        assert!(!flag.is_raised());
     }
 }

@@ -1,0 +1,108 @@
+//! Somebody who types a verb: with pipes, or at a terminal.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use os::job::{Job, JobName};
+use os::process::{Spawn, Waiter};
+use os::terminal::Size;
+
+use crate::stage::{Stage, eventually};
+
+/// A porthole with pipes.
+pub(crate) fn verb(stage: &Stage, verb: &str, rest: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_porthole"));
+    command.arg(verb).arg("--root").arg(stage.root()).args(rest);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap()
+}
+
+/// Lines as they come.
+pub(crate) struct Lines(BufReader<ChildStdout>);
+
+impl Lines {
+    pub(crate) fn of(stdout: ChildStdout) -> Lines {
+        Lines(BufReader::new(stdout))
+    }
+
+    pub(crate) fn next(&mut self) -> String {
+        let mut line = String::new();
+        self.0.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+}
+
+/// A person before a window of their own.
+pub(crate) struct Person {
+    child: os::process::Child,
+    waiter: Option<Waiter>,
+    keys: File,
+    seen: Arc<Mutex<Vec<u8>>>,
+    _job: Job,
+}
+
+impl Person {
+    pub(crate) fn at_a_terminal(
+        stage: &Stage,
+        (columns, rows): (u16, u16),
+        verb: &str,
+        rest: &[&str],
+    ) -> Person {
+        let job = JobName {
+            parent: "porthole-person".into(),
+            id: format!("{}-{verb}-{columns}", std::process::id()),
+        };
+        let job = Job::create(&job).unwrap();
+        let root = stage.root().display().to_string();
+        let program = env!("CARGO_BIN_EXE_porthole");
+        let argv = [&[program, verb, "--root", &root], rest].concat();
+        let spawn = Spawn {
+            program: PathBuf::from(program),
+            argv: argv.into_iter().map(str::to_owned).collect(),
+            env: std::env::vars().collect(),
+            cwd: std::env::current_dir().unwrap(),
+            stdin: true,
+            terminal: Some(Size { columns, rows }),
+            ..Spawn::default()
+        };
+        let mut child = job.spawn(&spawn).unwrap();
+        let (keys, mut screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let on_screen = seen.clone();
+        std::thread::spawn(move || {
+            let mut some = [0; 4096];
+            while let Ok(read @ 1..) = screen.read(&mut some) {
+                on_screen.lock().unwrap().extend_from_slice(&some[..read]);
+            }
+        });
+        let waiter = Some(child.waiter().unwrap());
+        Person { child, waiter, keys, seen, _job: job }
+    }
+
+    pub(crate) fn types(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+
+    pub(crate) fn resizes(&self, columns: u16, rows: u16) {
+        self.child.resize(Size { columns, rows }).unwrap();
+    }
+
+    pub(crate) fn seen(&self) -> String {
+        String::from_utf8_lossy(&self.seen.lock().unwrap()).into_owned()
+    }
+
+    pub(crate) fn has_seen(&self, words: &str) -> bool {
+        self.seen().contains(words)
+    }
+
+    pub(crate) fn sees(&self, words: &str) {
+        eventually(&format!("{words:?} is seen"), || self.has_seen(words).then_some(()));
+    }
+
+    /// Waits for the end; the exit code.
+    pub(crate) fn code(&mut self) -> u32 {
+        self.waiter.take().unwrap().wait().unwrap().code
+    }
+}
