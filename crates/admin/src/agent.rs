@@ -52,7 +52,11 @@ pub fn reach(root: &Path, holder_program: &[u8]) -> Result<Agent, ReachError> {
             Err(_) => return Err(silent(root, Lock::owner(&layout.lock()))),
         }
         match Node::open(root, holder_program) {
-            Ok(node) => return Ok(Agent::Here(Runtime::open(node))),
+            Ok(node) => {
+                // An agent that was killed left its door behind; with its lock nobody is there. A later one makes its own.
+                drop(os::channel::remove_leftover(&endpoint));
+                return Ok(Agent::Here(Runtime::open(node)));
+            }
             Err(NodeError::InUse { .. }) if Instant::now() < deadline => std::thread::sleep(LOOK_AGAIN),
             Err(NodeError::InUse { pid, .. }) => return Err(silent(root, pid)),
             Err(other) => return Err(other.into()),

@@ -70,10 +70,12 @@ impl Client {
     }
 
     fn say(&mut self, request: &Request) -> Result<Answer, ClientFailure> {
-        send(&mut self.connection, request)?;
-        match receive(&mut self.connection)? {
-            Answer::Refused(refused) => Err(refused.into()),
-            answer => Ok(answer),
+        let sent = send(&mut self.connection, request);
+        // An agent with too many clients says so and hangs up, whatever it was about to be asked.
+        match (receive(&mut self.connection), sent) {
+            (Ok(Answer::Refused(refused)), _) => Err(refused.into()),
+            (_, Err(e)) | (Err(e), _) => Err(e.into()),
+            (Ok(answer), Ok(())) => Ok(answer),
         }
     }
 }

@@ -303,8 +303,10 @@ fn a_name_that_several_pods_have_is_refused_with_all_of_them() {
     let text = fs::read_to_string(&first).unwrap();
     let second = stage.file("second.yaml", &text);
     let up = stage.up(&first, &[second.to_str().unwrap()]);
-    eventually("both are ready", || {
-        (up.said().iter().filter(|line| line.contains("| ready")).count() == 2).then_some(())
+    eventually("both run", || {
+        let all = stage.ps();
+        let running = |pod: &&Value| pod["containers"][0]["state"] == "Running";
+        (all.as_array().unwrap().iter().filter(running).count() == 2).then_some(())
     });
     let refused = stage.porthole("stop", &["web"]);
     assert_eq!(refused.code, 1);
@@ -346,7 +348,10 @@ fn a_slow_reader_of_64_mib_costs_the_agent_next_to_nothing() {
     let (mut read, mut some) = (0, vec![0; 1 << 20]);
     output.read_exact(&mut some[..1]).unwrap();
     // Nobody reads now: whatever would pile up does so until nothing moves any more.
-    let written = || fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
+    let written = || {
+        let io = fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
+        io.lines().find(|line| line.starts_with("wchar:")).unwrap().to_owned()
+    };
     let mut last = written();
     eventually("everything stands still", || {
         std::thread::sleep(Duration::from_millis(300));
@@ -438,6 +443,6 @@ fn every_verb_has_an_example() {
         let help =
             Command::new(env!("CARGO_BIN_EXE_porthole")).args([verb, "--help"]).stdin(Stdio::null()).output();
         let text = String::from_utf8(help.unwrap().stdout).unwrap();
-        assert!(text.contains(&format!("Examples:\n  porthole {verb} ")), "{text}");
+        assert!(text.contains(&format!("Examples:\n  porthole {verb}")), "{text}");
     }
 }

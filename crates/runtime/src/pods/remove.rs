@@ -55,6 +55,11 @@ impl Runtime {
         if !failures.is_empty() {
             return Err(RuntimeError::Several(failures));
         }
+        // Of two who remove it, the second finds it gone.
+        let _alone = lock(&pod.holder);
+        if !lock(&self.inner.pods).contains_key(id) {
+            return Ok(());
+        }
         self.remove_directory(&pod)?;
         lock(&self.inner.pods).remove(id);
         self.tell(&pod, None, Happened::Removed);
