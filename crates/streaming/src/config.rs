@@ -1,0 +1,42 @@
+//! How the server is set up. The defaults are what kubelets and their runtimes have always had.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Loopback by default: whoever has a token's URL needs nothing else.
+    pub address: SocketAddr,
+    /// `HOST:PORT` for URLs where clients reach the server by another name than its address.
+    pub advertise: Option<String>,
+    /// Plain HTTP without.
+    pub tls: Option<Arc<rustls::ServerConfig>>,
+    /// How long a client may take to open the streams it has asked for.
+    pub stream_creation: Duration,
+    /// How long a session lives on which nothing is said.
+    pub idle: Duration,
+    /// How long a token waits for its client.
+    pub token_life: Duration,
+    /// How many tokens may wait.
+    pub most_tokens: usize,
+    /// How many connections are served at once; more wait in the system's queue.
+    pub most_connections: usize,
+}
+
+// === impl Config ===
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            advertise: None,
+            tls: None,
+            stream_creation: Duration::from_secs(30),
+            idle: Duration::from_secs(4 * 60 * 60),
+            token_life: Duration::from_secs(60),
+            most_tokens: 1000,
+            most_connections: 4096,
+        }
+    }
+}
