@@ -20,8 +20,10 @@ pub struct Config {
     pub token_life: Duration,
     /// How many tokens may wait.
     pub most_tokens: usize,
-    /// How many connections are served at once; more wait in the system's queue.
+    /// How many connections may be making their request; more wait in the system's queue.
     pub most_connections: usize,
+    /// How many sessions there may be at once; more are refused.
+    pub most_sessions: usize,
 }
 
 // === impl Config ===
@@ -36,7 +38,8 @@ impl Default for Config {
             idle: Duration::from_secs(4 * 60 * 60),
             token_life: Duration::from_secs(60),
             most_tokens: 1000,
-            most_connections: 4096,
+            most_connections: 1000,
+            most_sessions: 4096,
         }
     }
 }

@@ -131,10 +131,7 @@ mod tests {
         let streams = Streams { stdout: true, ..Streams::default() };
         let nobody = Request::Attach(AttachRequest { container: String::new(), streams });
         assert_eq!(nobody.check(), Err(RequestError::NoContainer));
-        assert_eq!(
-            Request::PortForward(PortForwardRequest::default()).check(),
-            Err(RequestError::NoPod)
-        );
+        assert_eq!(Request::PortForward(PortForwardRequest::default()).check(), Err(RequestError::NoPod));
     }
 
     #[test]

@@ -200,9 +200,8 @@ mod tests {
     #[test]
     fn a_token_for_one_verb_does_not_open_another() {
         let tickets = Tickets::new("http://h:1", LIFE, 10);
-        let url = tickets
-            .port_forward(PortForwardRequest { pod: "p".to_owned(), ports: vec![] })
-            .expect("given");
+        let url =
+            tickets.port_forward(PortForwardRequest { pod: "p".to_owned(), ports: vec![] }).expect("given");
         let token = url.strip_prefix("http://h:1/portforward/").expect("the URL's shape");
         assert!(token.len() >= 22, "{token}");
         assert_eq!(tickets.redeem("exec", token), None);
