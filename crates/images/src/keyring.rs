@@ -111,6 +111,13 @@ impl Keyring {
         self
     }
 
+    /// Those of another one after these.
+    #[must_use]
+    pub fn and(mut self, others: Keyring) -> Keyring {
+        self.rings.extend(others.rings);
+        self
+    }
+
     /// The credentials for a repository, in the order in which they are to be tried.
     pub(crate) fn candidates(
         &self,

@@ -9,6 +9,7 @@
 //! | as whom a process runs | [`user`] | tokens, local users and groups | uid and gids of `/etc/passwd` and `/etc/group` |
 //! | a process that talks to a person | [`terminal`] | ConPTY | pty |
 //! | a pipe that may never end | [`tap`] | cancelled reads | poll with an event |
+//! | clients of a server, with the feature `async` | `incoming` | named pipes | Unix sockets |
 //! | what this machine is | [`host`] | version, registry, token | uname, /proc, os-release |
 //! | what this machine can do | [`probe`] | tried, or asked of the loader | tried in a throw-away child |
 //! | being asked to stop | [`interrupt`] | console control events | SIGINT, SIGTERM, SIGHUP |
@@ -18,13 +19,16 @@
 //! | foreign names below a directory | [`tree`] | paths whose every part was looked at | one `openat` per name |
 //!
 //! Each concept is a small type over an owned handle, blocking, without policy: who may start what, and when, is
-//! decided elsewhere. `porthole-hold` links this crate, so it stays lean: no async runtime, no big dependency.
+//! decided elsewhere. `porthole-hold` links this crate, so it stays lean: no big dependency, and no async runtime without
+//! the feature `async`.
 #![expect(unsafe_code, reason = "this crate is where Win32 and libc are called")]
 
 pub mod channel;
 pub mod descriptor;
 pub mod file;
 pub mod host;
+#[cfg(feature = "async")]
+pub mod incoming;
 pub mod interrupt;
 pub mod job;
 pub mod lock;

@@ -46,7 +46,8 @@ pub enum Known {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Secret(String);
 
-/// What a local name is: a group first, then a user, as Windows decides it for `runAsUserName`.
+/// What a local name is: a group first, then a user, as Windows decides it for `runAsUserName`. On Linux a number is
+/// a user, whether it has a name or not.
 pub fn known(name: &str) -> io::Result<Known> {
     sys::user::known(name)
 }
@@ -79,6 +80,11 @@ pub fn resolve_service(service: Service) -> io::Result<Identity> {
 /// Linux: an existing user with its groups. Windows has no way to be one without a password, and says so.
 pub fn by_name(name: &str) -> io::Result<Identity> {
     sys::user::by_name(name)
+}
+
+/// Our own user and group, where accounts are numbers.
+pub fn own_ids() -> Option<(u32, u32)> {
+    sys::user::own_ids()
 }
 
 /// The variables that this account's processes start with. Windows: its environment block; Linux: `HOME`, `USER`,

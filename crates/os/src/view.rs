@@ -25,6 +25,8 @@ pub struct View {
     /// How much may be written above the image's layers. The directory that holds `overlay.upper` is then covered by a
     /// file system of that size, which ends with the job; what is in `upper` before is seen and not changed.
     pub scratch_bytes: Option<u64>,
+    /// Nothing can be written into the overlay; what is bound below it stays as it says.
+    pub readonly_image: bool,
 }
 
 /// An overlay file system. Linux only.

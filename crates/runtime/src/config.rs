@@ -12,6 +12,7 @@ use images::Image;
 use os::job::JobLimits;
 use os::terminal::Size;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::ids::PodId;
 use crate::record::Origin;
@@ -46,6 +47,9 @@ pub struct PodConfig {
     /// The file that asked for it, where one did.
     #[serde(default)]
     pub origin: Option<Origin>,
+    /// Words of whoever asked, kept for them and not read here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<Value>,
 }
 
 /// One container of a pod. Not to be written down: it has secrets in it.
@@ -65,6 +69,8 @@ pub struct ContainerConfig {
     pub mounts: Vec<MountConfig>,
     /// `runAsUserName`; none leaves it to the image.
     pub user: Option<String>,
+    /// Of a host with numbers for accounts: its group and further ones, where the account's own are not wanted.
+    pub groups: Groups,
     /// What the container itself says, where it says something else than the pod.
     pub host_process: Option<bool>,
     /// A group managed service account's credential specification.
@@ -81,6 +87,17 @@ pub struct ContainerConfig {
     pub annotations: BTreeMap<String, String>,
     /// How much the container may write into its image.
     pub scratch_bytes: Option<u64>,
+    /// Nothing may be written into the image at all; volumes stay as they say.
+    pub readonly_image: bool,
+    /// Words of whoever asked, kept for them and not read here.
+    pub note: Option<Value>,
+}
+
+/// The numbers of groups.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Groups {
+    pub own: Option<u32>,
+    pub further: Vec<u32>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -171,6 +188,7 @@ impl PodConfig {
             log_directory: None,
             mode: None,
             origin: None,
+            note: None,
         }
     }
 
@@ -204,6 +222,7 @@ impl ContainerConfig {
             env: Vec::new(),
             mounts: Vec::new(),
             user: None,
+            groups: Groups::default(),
             host_process: None,
             credential_spec: None,
             limits: JobLimits::default(),
@@ -216,6 +235,8 @@ impl ContainerConfig {
             labels: BTreeMap::new(),
             annotations: BTreeMap::new(),
             scratch_bytes: None,
+            readonly_image: false,
+            note: None,
         }
     }
 }

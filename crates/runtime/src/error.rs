@@ -42,6 +42,8 @@ pub enum RuntimeError {
     Client(#[from] ClientError),
     #[error(transparent)]
     Undo(#[from] UndoError),
+    #[error("release the image")]
+    Images(#[from] images::DepotError),
     #[error("{}", .0.join("; "))]
     Several(Vec<String>),
     #[error("run {program:?} in container {id}: {source}")]

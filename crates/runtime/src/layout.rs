@@ -31,6 +31,8 @@ pub struct ContainerDir {
 
 /// A directory that is being removed; whoever finds one goes on removing.
 const GONE: &str = "gone";
+/// Of the names that Kubernetes gives containers.
+const LONGEST_LABEL: usize = 63;
 
 // === impl Layout ===
 
@@ -143,7 +145,11 @@ impl PodDir {
         self.path.join("containers")
     }
 
+    /// A name that could not be a directory's on every host stands there as its digest, which is longer than a label.
     pub fn container(&self, name: &str, attempt: u32) -> ContainerDir {
+        let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+        let label = name.len() <= LONGEST_LABEL && name.bytes().all(plain);
+        let name = if label { name.to_owned() } else { hex(&Sha256::digest(name)) };
         ContainerDir { path: self.containers().join(format!("{name}-{attempt}")) }
     }
 
@@ -244,5 +250,17 @@ mod tests {
         let container = dir.container("main", 3);
         assert!(container.path().ends_with("containers/main-3"));
         assert!(PodDir::is_gone(&container.gone()) && !PodDir::is_gone(container.path()));
+    }
+
+    #[test]
+    fn every_name_has_a_directory_of_its_own() {
+        let dir = Layout::new(Path::new("/r")).pod(&PodId::from(Uuid::nil()));
+        let names = ["main", "Main", "../main", "main.gone", "C:", "", &"m".repeat(63), &"m".repeat(64)];
+        let mut paths: Vec<_> = names.iter().map(|name| dir.container(name, 0).path().to_owned()).collect();
+        assert!(paths.iter().all(|path| path.parent() == Some(&dir.containers()) && !PodDir::is_gone(path)));
+        assert!(paths.iter().all(|path| !path.to_string_lossy().contains(char::is_uppercase)));
+        paths.sort();
+        paths.dedup();
+        assert_eq!(paths.len(), names.len());
     }
 }

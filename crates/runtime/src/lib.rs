@@ -43,4 +43,5 @@ mod pins;
 pub use error::RuntimeError;
 pub use ids::{ContainerId, PodId};
 pub use node::{Node, NodeError};
+pub use pins::image_owner;
 pub use pods::Runtime;

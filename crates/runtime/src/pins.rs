@@ -11,8 +11,10 @@ use images::DepotError;
 
 use crate::admit::Admitted;
 use crate::config::PodConfig;
+use crate::ids::ContainerId;
+use crate::layout::{ContainerDir, PodDir};
 use crate::node::Node;
-use crate::record::{self, PodRecord};
+use crate::record::{self, ContainerRecord, PodRecord};
 
 /// A pod as the owner of images. A pod that has changed is another owner: its new images are pinned while the old ones
 /// still run.
@@ -26,6 +28,7 @@ pub(crate) struct Owner {
 /// Of the name: the rest must fit too, into a file name.
 const LONGEST_NAME: usize = 40;
 const DIGITS: usize = 12;
+const CONTAINER: &str = "container ";
 
 // === impl Owner ===
 
@@ -51,6 +54,11 @@ impl fmt::Display for Owner {
     }
 }
 
+/// The owner of the image of a container that came without a file: pinned before the container is made, released with it.
+pub fn image_owner(id: &ContainerId) -> String {
+    format!("{CONTAINER}{id}")
+}
+
 /// The pod's images are its own no longer: after everything that ran of it is gone.
 pub(crate) fn release(node: &Node, owner: &Owner) -> Result<(), DepotError> {
     node.images.content().unpin(&owner.to_string())
@@ -63,21 +71,31 @@ impl Node {
     pub(crate) fn release_images_of_nobody(&self) -> Result<(), DepotError> {
         let mut owners = BTreeSet::new();
         for entry in std::fs::read_dir(self.layout.pods()).into_iter().flatten().flatten() {
-            let dir = crate::layout::PodDir::at(entry.path());
+            let dir = PodDir::at(entry.path());
             match record::read::<PodRecord>(&dir.record()) {
-                Ok(Some(pod)) => drop(owners.insert(Owner::of_config(&pod.config).to_string())),
+                Ok(Some(pod)) => {
+                    owners.insert(Owner::of_config(&pod.config).to_string());
+                    owners.extend(containers(&dir).iter().map(image_owner));
+                }
                 Ok(None) => {}
                 // Whose record cannot be read may still run: nothing is released.
                 Err(_) => return Ok(()),
             }
         }
         for pin in self.images.content().pins()? {
-            if pin.owner.starts_with("pod ") && !owners.contains(&pin.owner) {
+            let ours = pin.owner.starts_with("pod ") || pin.owner.starts_with(CONTAINER);
+            if ours && !owners.contains(&pin.owner) {
                 self.images.content().unpin(&pin.owner)?;
             }
         }
         Ok(())
     }
+}
+
+fn containers(pod: &PodDir) -> Vec<ContainerId> {
+    let entries = std::fs::read_dir(pod.containers()).into_iter().flatten().flatten();
+    let dirs = entries.map(|entry| entry.path()).filter(|path| !PodDir::is_gone(path)).map(ContainerDir::at);
+    dirs.filter_map(|dir| Some(record::read::<ContainerRecord>(&dir.record()).ok()??.id)).collect()
 }
 
 #[cfg(test)]

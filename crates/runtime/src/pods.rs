@@ -24,7 +24,7 @@ mod usage;
 mod watch;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 use holder::client::Client;
 use holder::exit::ExitRecord;
@@ -51,6 +51,10 @@ pub use usage::Usage;
 pub struct Runtime {
     inner: Arc<Inner>,
 }
+
+/// A runtime that somebody else keeps.
+#[derive(Debug, Clone)]
+pub struct Watcher(Weak<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -129,6 +133,19 @@ impl Runtime {
         self.inner.node.counters.count(mode);
         let known = mode.known();
         self.tell(pod, container, Happened::Warning(format!("{}: {}", known.code, known.hint)));
+    }
+
+    /// For whoever waits for news and must not keep the node from being freed meanwhile.
+    pub fn watcher(&self) -> Watcher {
+        Watcher(Arc::downgrade(&self.inner))
+    }
+}
+
+// === impl Watcher ===
+
+impl Watcher {
+    pub fn upgrade(&self) -> Option<Runtime> {
+        self.0.upgrade().map(|inner| Runtime { inner })
     }
 }
 

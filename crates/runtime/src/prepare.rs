@@ -57,7 +57,7 @@ pub(crate) struct Prepared {
 /// Why a container cannot be started here.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
-    #[error("the name {0:?}: wanted 1 to 63 lower-case letters, digits and '-'")]
+    #[error("the name {0:?}: wanted 1 to 253 characters, none of which controls anything")]
     Name(String),
     #[error(
         "container {name:?} says hostProcess: {container} and its pod {pod}: wanted the same for all of a pod"

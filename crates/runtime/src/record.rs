@@ -135,6 +135,10 @@ pub struct Kept {
     pub labels: BTreeMap<String, String>,
     pub annotations: BTreeMap<String, String>,
     pub scratch_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub readonly_image: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<Value>,
 }
 
 // === impl Kept ===
@@ -159,6 +163,8 @@ impl Kept {
             labels: config.labels.clone(),
             annotations: config.annotations.clone(),
             scratch_bytes: config.scratch_bytes,
+            readonly_image: config.readonly_image,
+            note: config.note.clone(),
         };
         let whole = serde_json::json!([kept, config.command, config.args, config.log_path]);
         kept.digest = hex(&Sha256::digest(whole.to_string()));

@@ -36,6 +36,20 @@ impl Store {
         self.image(&record)?.map(|image| self.given(image, wanted)).transpose()
     }
 
+    /// The image of this name or id, as [`Store::status`] understands it, if it is here and for this host. Whatever
+    /// `wanted` says of a source is not asked.
+    pub fn ready_here(
+        &self,
+        name_or_id: &str,
+        wanted: &Wanted<'_>,
+        caller: Caller<'_>,
+    ) -> Result<Option<Image>, ImageError> {
+        match self.find(name_or_id)? {
+            Some(record) => self.here(&record.id, wanted, caller),
+            None => Ok(None),
+        }
+    }
+
     /// The image that was just brought.
     pub(super) fn ready(&self, record: &Record, wanted: &Wanted<'_>) -> Result<Image, ImageError> {
         let gone = || DepotError::NoImage(record.id.to_string());

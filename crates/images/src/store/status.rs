@@ -53,7 +53,7 @@ impl Store {
     }
 
     /// A name that is written like an id is a name: ids can be written in full.
-    fn find(&self, text: &str) -> Result<Option<Arc<Record>>, ImageError> {
+    pub(super) fn find(&self, text: &str) -> Result<Option<Arc<Record>>, ImageError> {
         if let Ok(reference) = Reference::parse(text)
             && let Some(id) = self.named(&reference)?
         {

@@ -49,7 +49,7 @@ impl BindMount {
         let tree =
             call(unsafe { libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, self.source.as_ptr(), flags) })?;
         self.tree.set(tree);
-        if self.readonly { make_readonly(tree) } else { Ok(()) }
+        if self.readonly { make_readonly(tree, libc::AT_RECURSIVE) } else { Ok(()) }
     }
 
     pub(crate) fn place(&self) -> Step {
@@ -64,11 +64,12 @@ impl BindMount {
     }
 }
 
-fn make_readonly(tree: RawFd) -> Step {
+/// `depth` is `AT_RECURSIVE` for everything that is mounted below too.
+pub(crate) fn make_readonly(tree: RawFd, depth: c_int) -> Step {
     // SAFETY: plain numbers, for which zero means "leave it".
     let mut wanted: libc::mount_attr = unsafe { std::mem::zeroed() };
     wanted.attr_set = libc::MOUNT_ATTR_RDONLY;
-    let (empty, flags) = (c"".as_ptr(), libc::AT_EMPTY_PATH | libc::AT_RECURSIVE);
+    let (empty, flags) = (c"".as_ptr(), libc::AT_EMPTY_PATH | depth);
     let size = size_of::<libc::mount_attr>();
     // SAFETY: the structure is as large as we say and outlives the call.
     call(unsafe { libc::syscall(libc::SYS_mount_setattr, tree, empty, flags, &raw const wanted, size) })

@@ -1,7 +1,7 @@
 //! Unix sockets that only root and our own account can talk through.
 
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use crate::channel::Endpoint;
 
 #[derive(Debug)]
-pub(crate) struct Listener(UnixListener);
+pub(crate) struct Listener(pub(super) UnixListener);
 
 #[derive(Debug)]
 pub(crate) struct Connection(UnixStream);
@@ -96,7 +96,7 @@ fn is_stale(path: &Path) -> bool {
         && UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 
-fn is_welcome(stream: &UnixStream) -> io::Result<bool> {
+pub(super) fn is_welcome(stream: impl AsFd) -> io::Result<bool> {
     let peer = rustix::net::sockopt::socket_peercred(stream)?;
     Ok(peer.uid.is_root() || peer.uid == rustix::process::geteuid())
 }

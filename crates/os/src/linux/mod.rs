@@ -14,6 +14,8 @@ pub(crate) mod guard;
 pub(crate) mod host;
 pub(crate) mod identity;
 pub(crate) mod init;
+#[cfg(feature = "async")]
+pub(crate) mod incoming;
 pub(crate) mod interrupt;
 pub(crate) mod job;
 pub(crate) mod mounts;

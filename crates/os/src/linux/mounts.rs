@@ -6,7 +6,7 @@
 use std::ffi::{CStr, CString, c_int, c_uint};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use super::binds::BindMount;
+use super::binds::{self, BindMount};
 use super::born::{self, Step, check, errno};
 use crate::process::SpawnStep;
 
@@ -58,6 +58,8 @@ pub(crate) struct OverlayMount {
     pub(crate) target: CString,
     /// What the options mean by number.
     pub(crate) lower: Vec<(CString, OwnedFd)>,
+    /// Once everything that belongs into it is in place.
+    pub(crate) readonly: bool,
 }
 
 /// Which half of a bind a failure is about: the places on the report pipe are numbered `2 * bind + half`.
@@ -90,7 +92,8 @@ impl Mounts {
         self.each_bind(report, SOURCE, BindMount::take)?;
         self.scratch.as_ref().map_or(Ok(()), ScratchMount::mount)?;
         self.overlay.as_ref().map_or(Ok(()), OverlayMount::mount)?;
-        self.each_bind(report, TARGET, BindMount::place)
+        self.each_bind(report, TARGET, BindMount::place)?;
+        self.overlay.as_ref().filter(|overlay| overlay.readonly).map_or(Ok(()), OverlayMount::close)
     }
 
     fn each_bind(&self, report: RawFd, half: c_int, act: fn(&BindMount) -> Step) -> Step {
@@ -184,6 +187,16 @@ impl MadeDir {
 impl OverlayMount {
     fn mount(&self) -> Step {
         mount(c"overlay", &self.target, &self.options, SpawnStep::Mount)
+    }
+
+    fn close(&self) -> Step {
+        let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
+        // SAFETY: a null-ended string that outlives the call.
+        let at = check(unsafe { libc::open(self.target.as_ptr(), flags) }, SpawnStep::Mount)?;
+        binds::make_readonly(at, 0)?;
+        // SAFETY: just opened, and nobody else's.
+        unsafe { libc::close(at) };
+        Ok(())
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) fn known(name: &str) -> io::Result<Known> {
     let accounts = Accounts::read()?;
     Ok(if accounts.group(name).is_some() {
         Known::Group
-    } else if accounts.user(name).is_some() {
+    } else if accounts.user(name).is_some() || name.parse::<u32>().is_ok() {
         Known::User
     } else {
         Known::Nobody
@@ -22,8 +22,17 @@ pub(crate) fn known(name: &str) -> io::Result<Known> {
 
 pub(crate) fn by_name(name: &str) -> io::Result<Identity> {
     let accounts = Accounts::read()?;
-    let user = accounts.user(name).ok_or_else(|| not_found(&format!("user {name:?} in /etc/passwd")))?;
+    let number = name.parse().ok();
+    let Some(user) = accounts.user(name).or_else(|| accounts.user_of(number?)) else {
+        // As with containers everywhere: a number without a name is in root's group.
+        let nobody = || not_found(&format!("user {name:?} in /etc/passwd"));
+        return Ok(Identity::Ids { uid: number.ok_or_else(nobody)?, gid: 0, groups: vec![0] });
+    };
     Ok(Identity::Ids { uid: user.uid, gid: user.gid, groups: accounts.groups_of(&user) })
+}
+
+pub(crate) fn own_ids() -> Option<(u32, u32)> {
+    Some((rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()))
 }
 
 pub(crate) fn resolve_service(service: Service) -> io::Result<Identity> {
@@ -115,6 +124,10 @@ mod tests {
         );
         let Identity::Ids { uid, .. } = by_name("root").unwrap() else { panic!("numbers") };
         assert_eq!(uid, 0);
+        assert_eq!(by_name("0").unwrap(), by_name("root").unwrap());
+        assert_eq!(known("1999999999").unwrap(), Known::User);
+        let numbered = Identity::Ids { uid: 1_999_999_999, gid: 0, groups: vec![0] };
+        assert_eq!(by_name("1999999999").unwrap(), numbered);
     }
 
     #[test]

@@ -24,7 +24,10 @@ pub(crate) fn prepare(view: &View, user: Option<IdMaps>) -> io::Result<Mounts> {
         Some(bytes) => scratch(view.overlay.as_ref(), bytes)?,
         None => (None, None),
     };
-    let overlay = view.overlay.as_ref().map(|overlay| overlay_mount(overlay, user.is_some(), kept));
+    let overlay = view.overlay.as_ref().map(|overlay| {
+        overlay_mount(overlay, user.is_some(), kept)
+            .map(|mount| OverlayMount { readonly: view.readonly_image, ..mount })
+    });
     let binds = (0..).zip(&view.binds).map(|(number, bind)| bind_mount(view, number, bind));
     Ok(Mounts { scratch, overlay: overlay.transpose()?, binds: binds.collect::<io::Result<_>>()?, user })
 }
@@ -111,6 +114,7 @@ fn overlay_mount(overlay: &Overlay, own_user: bool, kept: Kept) -> io::Result<Ov
         options: c_string(OsStr::from_bytes(&options))?,
         target: c_string(overlay.target.as_os_str())?,
         lower: opened,
+        readonly: false,
     })
 }
 

@@ -78,6 +78,12 @@ impl Listener {
         }
     }
 
+    /// For those who wait for clients in another way: the name, who may come, and the instance the first one finds.
+    #[cfg(feature = "async")]
+    pub(super) fn into_parts(self) -> (Vec<u16>, Descriptor, OwnedHandle) {
+        (self.name, self.descriptor, self.next.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
     pub(crate) fn accept(&self) -> io::Result<Connection> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -100,7 +106,7 @@ fn is_served(name: &[u16]) -> bool {
     found.map_or_else(|error| code(&error) == ERROR_SEM_TIMEOUT, |()| true)
 }
 
-fn instance(name: &[u16], descriptor: &Descriptor, flags: u32) -> io::Result<OwnedHandle> {
+pub(super) fn instance(name: &[u16], descriptor: &Descriptor, flags: u32) -> io::Result<OwnedHandle> {
     let attributes = descriptor.attributes();
     let open = PIPE_ACCESS_DUPLEX | FILE_FLAG_OVERLAPPED | flags;
     let mode = PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT | PIPE_REJECT_REMOTE_CLIENTS;

@@ -8,6 +8,8 @@ pub(crate) mod detach;
 pub(crate) mod file;
 pub(crate) mod handle;
 pub(crate) mod host;
+#[cfg(feature = "async")]
+pub(crate) mod incoming;
 pub(crate) mod interrupt;
 pub(crate) mod job;
 pub(crate) mod job_info;

@@ -16,8 +16,8 @@ use crate::layout::ContainerDir;
 use crate::prepare::{self, Host, PrepareError, Prepared};
 use crate::record::{self, ContainerRecord, Kept, PodState, State, VERSION};
 
-/// Container names are labels.
-const LONGEST_LABEL: usize = 63;
+/// Kubernetes' names of containers are labels of at most 63; others that speak CRI are not so strict.
+const LONGEST_NAME: usize = 253;
 
 // === impl Runtime ===
 
@@ -173,10 +173,8 @@ fn log_path(pod: &PodConfig, config: &ContainerConfig, dir: &ContainerDir) -> Pa
     }
 }
 
-/// Names become parts of paths.
 fn check_name(name: &str) -> Result<(), RuntimeError> {
-    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-    let good = (1..=LONGEST_LABEL).contains(&name.len()) && name.bytes().all(plain);
+    let good = (1..=LONGEST_NAME).contains(&name.len()) && !name.chars().any(char::is_control);
     if good {
         return Ok(());
     }

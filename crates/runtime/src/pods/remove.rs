@@ -12,7 +12,7 @@ use crate::error::{RuntimeError, chain};
 use crate::fail;
 use crate::ids::{ContainerId, PodId};
 use crate::layout::ContainerDir;
-use crate::pins::{self, Owner};
+use crate::pins::{self, Owner, image_owner};
 
 // === impl Runtime ===
 
@@ -38,6 +38,7 @@ impl Runtime {
         container.changed.notify_all();
         lock(&pod.containers).remove(id);
         self.inner.usage.forget(id);
+        self.release_image(id)?;
         self.tell(&pod, Some(&container), Happened::Removed);
         Ok(())
     }
@@ -72,6 +73,14 @@ impl Runtime {
         self.remove_pod(id)?;
         let released = pins::release(&self.inner.node, &owner);
         released.map_err(|e| RuntimeError::Several(vec![format!("release its images: {}", chain(&e))]))
+    }
+
+    /// Nobody but a container that is here keeps the image that was pinned for it.
+    pub fn release_image(&self, id: &ContainerId) -> Result<(), RuntimeError> {
+        if self.inner.container(id).is_ok() {
+            return Ok(());
+        }
+        Ok(self.inner.node.images.content().unpin(&image_owner(id))?)
     }
 
     fn remove_directory(&self, pod: &Pod) -> Result<(), UndoError> {

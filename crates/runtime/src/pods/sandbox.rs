@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use holder::clock;
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use super::{Happened, Pod, Runtime, lock};
 use crate::config::PodConfig;
@@ -79,6 +79,18 @@ impl Runtime {
         if was == PodState::Ready {
             self.tell(pod, None, Happened::Stopped);
         }
+        Ok(())
+    }
+
+    /// Other words to keep for whoever asked for the pod.
+    pub fn note_pod(&self, id: &PodId, note: Option<Value>) -> Result<(), RuntimeError> {
+        let pod = self.inner.pod(id)?;
+        let mut known = lock(&pod.record);
+        let mut noted = known.clone();
+        noted.config.note = note;
+        record::write(&pod.dir.record(), &noted)
+            .map_err(|source| RuntimeError::Write { path: pod.dir.record(), source })?;
+        *known = noted;
         Ok(())
     }
 

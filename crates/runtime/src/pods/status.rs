@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use holder::exit::ExitRecord;
+use os::user::Identity;
 
 use super::{Container, Pod, Runtime, lock};
 use crate::config::{Mode, PodConfig};
@@ -36,6 +37,8 @@ pub struct ContainerStatus {
     pub image: Option<PathBuf>,
     pub log: PathBuf,
     pub warnings: Vec<String>,
+    /// As whom it runs, once started and where that is no secret.
+    pub identity: Option<Identity>,
     /// Its own last words, else what is known of its end.
     pub message: Option<String>,
 }
@@ -81,6 +84,17 @@ impl Runtime {
         all.iter().flat_map(of_pod).filter(|container| filter.takes(container)).collect()
     }
 
+    /// The ids that begin like this.
+    pub fn pod_ids(&self, beginning: &str) -> Vec<PodId> {
+        lock(&self.inner.pods).keys().filter(|id| id.as_str().starts_with(beginning)).cloned().collect()
+    }
+
+    pub fn container_ids(&self, beginning: &str) -> Vec<ContainerId> {
+        let of_pod = |pod: &Arc<Pod>| lock(&pod.containers).keys().cloned().collect::<Vec<_>>();
+        let all = self.inner.all_pods();
+        all.iter().flat_map(of_pod).filter(|id| id.as_str().starts_with(beginning)).collect()
+    }
+
     /// Notes why the next attempt has not begun, for whoever looks meanwhile.
     pub fn note_waiting(&self, id: &ContainerId, waiting: Waiting) -> Result<(), RuntimeError> {
         let (_, container) = self.inner.container(id)?;
@@ -124,6 +138,7 @@ impl Container {
             image: record.room.as_ref().map(|room| room.image.clone()),
             log: record.log.clone(),
             warnings: record.warnings.clone(),
+            identity: record.identity.clone(),
             message: record.termination_message.clone().or(of_exit),
         }
     }

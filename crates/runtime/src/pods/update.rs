@@ -1,6 +1,7 @@
 //! Changing what runs: its limits, and where its log goes.
 
 use os::job::JobLimits;
+use serde_json::Value;
 
 use super::Runtime;
 use crate::error::RuntimeError;
@@ -14,6 +15,17 @@ use crate::record::State;
 impl Runtime {
     /// New limits, in force at once if the container runs and from its start if it does not yet.
     pub fn update(&self, id: &ContainerId, limits: JobLimits) -> Result<(), RuntimeError> {
+        let note = self.inner.container(id)?.1.life().record.config.note.clone();
+        self.update_noting(id, limits, note)
+    }
+
+    /// The same, with other words to keep for whoever asks.
+    pub fn update_noting(
+        &self,
+        id: &ContainerId,
+        limits: JobLimits,
+        note: Option<Value>,
+    ) -> Result<(), RuntimeError> {
         let (pod, container) = self.inner.container(id)?;
         let name = container.life().record.config.name.clone();
         let refused = |source: PrepareError| RuntimeError::Refused { name, source: Box::new(source) };
@@ -29,7 +41,8 @@ impl Runtime {
             }
         }
         fail::point("limits-told");
-        let written = container.rewrite(|record| record.config.limits = limits);
+        let written =
+            container.rewrite(|record| (record.config.limits, record.config.note) = (limits, note));
         written.map_err(|source| RuntimeError::Write { path: container.dir.record(), source })
     }
 

@@ -34,6 +34,7 @@ pub(super) fn of_pod(pod: &Admitted, node: &Node) -> PodConfig {
             grace_seconds: pod.grace.as_secs(),
             containers: pod.containers.iter().map(name).collect(),
         }),
+        note: None,
     }
 }
 

@@ -7,6 +7,7 @@ use os::terminal::Size;
 use os::user::Identity;
 
 use super::Starting;
+use crate::config::Groups;
 use crate::error::StartError;
 use crate::fail;
 use crate::journal::Effect;
@@ -19,7 +20,7 @@ const TERMINAL: Size = Size { columns: 80, rows: 25 };
 
 impl Starting<'_> {
     pub(super) fn make(&mut self, mut prepared: Prepared) -> Result<Launch, StartError> {
-        let identity = self.identity(&prepared.whom)?;
+        let identity = with_groups(self.identity(&prepared.whom)?, &self.config.groups);
         if identity != Identity::Own {
             let account = os::user::environment(&identity)
                 .map_err(|source| StartError::Account { name: format!("{:?}", prepared.whom), source })?;
@@ -85,6 +86,21 @@ impl Starting<'_> {
             }
         };
         identity.map_err(|source| StartError::Account { name, source })
+    }
+}
+
+/// Numbers that were asked for take the place of the account's own, where accounts are numbers.
+fn with_groups(identity: Identity, asked: &Groups) -> Identity {
+    if *asked == Groups::default() {
+        return identity;
+    }
+    match (identity, os::user::own_ids()) {
+        (Identity::Ids { uid, gid, .. }, _) | (Identity::Own, Some((uid, gid))) => {
+            let gid = asked.own.unwrap_or(gid);
+            let groups = std::iter::once(gid).chain(asked.further.iter().copied()).collect();
+            Identity::Ids { uid, gid, groups }
+        }
+        (other, _) => other,
     }
 }
 

@@ -40,7 +40,8 @@ impl Starting<'_> {
             }
         }
         let Built { files, binds, .. } = built;
-        Ok(View { overlay: files.overlay, binds, scratch_bytes: self.config.scratch_bytes })
+        let readonly_image = self.config.readonly_image && files.overlay.is_some();
+        Ok(View { overlay: files.overlay, binds, scratch_bytes: self.config.scratch_bytes, readonly_image })
     }
 
     fn image<'p>(&mut self, prepared: &'p Prepared) -> Result<Built<'p>, StartError> {
