@@ -1,0 +1,61 @@
+//! Programs run inside containers.
+
+use cri::api::*;
+use tonic::Code;
+
+use crate::world::World;
+
+fn exec(id: &str, words: &[&str], timeout: i64) -> ExecSyncRequest {
+    let cmd = words.iter().map(|word| (*word).to_owned()).collect();
+    ExecSyncRequest { container_id: id.to_owned(), cmd, timeout }
+}
+
+// proves: HP-23 twin
+#[test]
+fn a_program_says_what_it_says_and_ends_as_it_ends() {
+    let world = World::new();
+    let pod = world.pod("web");
+    let id = world.start(&pod, world.config("main", &["pause"]));
+    let done = world.ok(world.runtime().exec_sync(exec(&id[..12], &["./fixture", "print", "hello"], 0)));
+    assert_eq!((done.stdout.as_slice(), done.exit_code), (b"hello\n".as_slice(), 0));
+    let done = world.ok(world.runtime().exec_sync(exec(&id, &["./fixture", "stderr", "oh"], 0)));
+    assert_eq!((done.stderr.as_slice(), done.stdout.len()), (b"oh\n".as_slice(), 0));
+    assert_eq!(world.ok(world.runtime().exec_sync(exec(&id, &["./fixture", "exit", "7"], 0))).exit_code, 7);
+    world.refused(world.runtime().exec_sync(exec(&id, &["./no-such-program"], 0)), Code::InvalidArgument);
+    world.end();
+}
+
+// proves: HP-23 twin
+#[test]
+fn a_program_that_takes_too_long_is_killed_and_the_caller_is_told_why() {
+    let world = World::new();
+    let pod = world.pod("web");
+    let id = world.start(&pod, world.config("main", &["pause"]));
+    let said = world.refused(
+        world.runtime().exec_sync(exec(&id, &["./fixture", "sleep", "600"], 1)),
+        Code::DeadlineExceeded,
+    );
+    assert!(said.contains("did not end within its 1 seconds"), "{said}");
+    let stats = world.ok(world.runtime().pod_sandbox_stats(PodSandboxStatsRequest { pod_sandbox_id: pod }));
+    let process = stats.stats.unwrap().linux.unwrap().process.unwrap();
+    assert_eq!(process.process_count.unwrap().value, 1, "only the container's own process is left");
+    world.end();
+}
+
+#[test]
+fn nothing_is_run_in_what_does_not_run() {
+    let world = World::new();
+    let pod = world.pod("web");
+    let created = world.create(&pod, world.config("main", &["pause"]));
+    let sync = exec(&created, &["./fixture", "exit", "0"], 0);
+    world.refused(world.runtime().exec_sync(sync.clone()), Code::FailedPrecondition);
+    let ask =
+        ExecRequest { container_id: created.clone(), cmd: sync.cmd, stdout: true, ..Default::default() };
+    world.refused(world.runtime().exec(ask), Code::FailedPrecondition);
+    let ask = AttachRequest { container_id: created, stdout: true, ..Default::default() };
+    world.refused(world.runtime().attach(ask), Code::FailedPrecondition);
+    world.ok(world.runtime().stop_pod_sandbox(StopPodSandboxRequest { pod_sandbox_id: pod.clone() }));
+    let ask = PortForwardRequest { pod_sandbox_id: pod, port: vec![80] };
+    world.refused(world.runtime().port_forward(ask), Code::FailedPrecondition);
+    world.end();
+}
