@@ -25,6 +25,7 @@ use rules::{ApiOptions, Kind, Subject};
 // By its file: as a dependency, the porthole crate would build its embedded holder with the fuzzer's flags.
 #[path = "../../crates/porthole/src/manifest.rs"]
 pub mod manifest;
+mod requests;
 
 /// One fuzz target; `corpus/NAME` holds its seeds and `regressions/NAME` the inputs that once crashed it.
 #[derive(Debug)]
@@ -36,6 +37,7 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     Target { name: "check_documents", run: check_documents },
     Target { name: "cri_log", run: cri_log },
+    Target { name: "cri_requests", run: requests::requests },
     Target { name: "dockerfile", run: dockerfile },
     Target { name: "holder_frame", run: holder_frame },
     Target { name: "holder_stream", run: holder_stream },

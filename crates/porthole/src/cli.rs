@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::check::args::CheckArgs;
 use crate::failure::{Outcome, code};
 use crate::{
-    attach, check, debug, doctor, exec, image, logs, manifests, names, port_forward, ps, rm, root, stats,
+    attach, check, cri, debug, doctor, exec, image, logs, manifests, names, port_forward, ps, rm, root, stats,
 };
 use crate::{stop, up, webhook};
 
@@ -71,6 +71,9 @@ enum Verb {
     /// Render what a cluster needs beside its nodes, ready to apply
     #[command(subcommand)]
     Manifests(manifests::Manifests),
+    /// Only the runtime: CRI v1 on a socket or pipe, for a stock kubelet, crictl or critest
+    #[command(after_help = cri::EXAMPLES)]
+    Cri(cri::CriArgs),
     /// For those who test porthole itself
     #[command(subcommand, hide = true)]
     Debug(debug::DebugVerb),
@@ -185,6 +188,7 @@ impl Cli {
             Verb::Stop(args) => stop::stop(args),
             Verb::Rm(args) => rm::rm(args),
             Verb::Check(args) => check::check(args),
+            Verb::Cri(args) => cri::cri(args),
             Verb::Debug(verb) => debug::debug(verb),
             Verb::Doctor(args) => doctor::doctor(args),
             Verb::Image(verb) => image::image(verb),

@@ -10,6 +10,7 @@
 //! | [`port_forward`] | `porthole port-forward POD PORT…` |
 //! | [`stop`], [`rm`] | `porthole stop POD…`, `porthole rm POD…` |
 //! | [`check`](mod@check) | `porthole check FILE…` |
+//! | [`cri`](mod@cri) | `porthole cri` |
 //! | [`doctor`] | `porthole doctor` |
 //! | [`image`] | `porthole image pull`, `push`, `ls`, `inspect`, `rm`, `save`, `load`, `fsck`, `gc`, `build`, `explain` |
 //! | [`manifests`] | `porthole manifests NAME` |
@@ -23,6 +24,7 @@ pub mod attach;
 pub mod check;
 pub mod cli;
 pub mod converse;
+pub mod cri;
 pub mod debug;
 pub mod doctor;
 pub mod door;
