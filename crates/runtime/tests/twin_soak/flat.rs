@@ -23,12 +23,12 @@ pub(crate) struct Series {
 }
 
 /// What a process has once what is on its way out is gone: no more than at first, or what it has when patience ends.
-pub(crate) fn settled(pid: u32, first: Option<&Use>) -> Use {
-    let deadline = Instant::now() + PATIENCE;
+fn settled(pid: u32, first: Option<&Use>, patience: Duration) -> Use {
+    let deadline = Instant::now() + patience;
     loop {
         let now = used(pid);
         let calm = match first {
-            Some(first) => now.threads <= first.threads && now.descriptors <= first.descriptors,
+            Some(first) => !now.holds_more_than(first),
             None => used(pid) == now,
         };
         if calm || Instant::now() > deadline {
@@ -46,7 +46,11 @@ impl Series {
     }
 
     pub(crate) fn look(&mut self, pid: u32) {
-        self.seen.push(settled(pid, self.seen.first()));
+        let (first, last) = (self.seen.first(), self.seen.last());
+        // Waited for in vain once is enough.
+        let late = first.zip(last).is_some_and(|(first, last)| last.holds_more_than(first));
+        let patience = if late { Duration::ZERO } else { PATIENCE };
+        self.seen.push(settled(pid, first, patience));
     }
 
     /// In which way it grew, if it did.
@@ -54,9 +58,8 @@ impl Series {
         let (Some(first), Some(last)) = (self.seen.first(), self.seen.last()) else {
             return Some(format!("{} was never looked at", self.who));
         };
-        let [was, is] = [first, last].map(|used| (used.descriptors, used.threads));
         let most = self.seen.iter().map(|used| used.anonymous_kib).max().unwrap_or_default();
-        let grows = is.0 > was.0 || is.1 > was.1 || most > first.anonymous_kib + self.allowed_kib;
+        let grows = last.holds_more_than(first) || most > first.anonymous_kib + self.allowed_kib;
         grows.then(|| format!("{}: {:?}", self.who, self.seen))
     }
 }

@@ -12,6 +12,14 @@ pub(crate) struct Use {
     pub(crate) threads: u64,
 }
 
+// === impl Use ===
+
+impl Use {
+    pub(crate) fn holds_more_than(&self, other: &Use) -> bool {
+        self.descriptors > other.descriptors || self.threads > other.threads
+    }
+}
+
 pub(crate) fn used(pid: u32) -> Use {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let number = |name: &str| {
