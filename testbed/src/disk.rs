@@ -66,7 +66,10 @@ impl Disk {
     pub fn new(unsynced: Unsynced) -> Result<Self> {
         prepare_host(&[("mkfs.ext4", "e2fsprogs"), ("perl", "perl-base"), ("mount", "mount")])?;
         let guard = Guard::new("disk")?;
-        let disk = Self { at: guard.dir().join("disk"), guard, unsynced, number: 0 };
+        // Not below a home directory: accounts other than ours must get there.
+        let at = std::env::temp_dir().join(format!("porthole-disk-{}", guard.id()));
+        let disk = Self { at, guard, unsynced, number: 0 };
+        disk.guard.register(&Resource::Directory(disk.at.clone()))?;
         std::fs::create_dir(&disk.at).with_context(|| format!("create {}", disk.at.display()))?;
         let image = std::fs::File::create_new(disk.image()).context("create the disk's image")?;
         image.set_len(MEGABYTES << 20).context("size the disk's image")?;

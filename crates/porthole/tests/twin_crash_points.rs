@@ -81,11 +81,18 @@ fn settled(stage: &Stage) -> bool {
     count("Running") == 2 && count("Exited") == 1
 }
 
+/// Whether it has the node: before that it may not have heard that interrupts are meant for it, and the containers of the
+/// agent before may look settled.
+fn is_at_work(stage: &Stage, child: &Child) -> bool {
+    let layout = runtime::layout::Layout::new(&stage.root());
+    os::file::Lock::owner(&layout.lock()) == Some(child.id())
+}
+
 /// Waits for the end; whoever has settled is interrupted.
 fn end(stage: &Stage, mut child: Child) -> (ExitStatus, String) {
     let mut interrupted = false;
     let status = eventually("porthole ends", || {
-        if !interrupted && settled(stage) {
+        if !interrupted && is_at_work(stage, &child) && settled(stage) {
             interrupt(&child);
             interrupted = true;
         }
