@@ -14,13 +14,25 @@ use stage::Stage;
 use testbed::wine::Wine;
 
 /// A row that names the image by its path: only where images are bound is it at `C:\hpc` itself. Such rows run against
-/// the simulated bind filter; there is no row that Wine cannot run at all.
+/// the simulated bind filter.
 fn needs_binds(row: &Row) -> bool {
     let by_path = |text: &str| text.starts_with(r"C:\hpc");
     by_path(row.directory()) || row.words.iter().any(|word| by_path(word))
 }
 
-/// The table's world on drives C and D; the system's own programs give way to ones that tell their start.
+/// A path from the root without a drive is one of the drive that porthole itself stands on: here that is Wine's Z, which
+/// is not the table's. Not run.
+fn needs_a_drive(row: &Row) -> bool {
+    let from_root = |text: &str| text.contains("only-host") && text.starts_with(['/', '\\']);
+    from_root(row.directory()) || row.words.iter().any(|word| from_root(word))
+}
+
+/// Wine has the programs of System32 inside itself, whatever file is there: they run, and tell nothing of their start.
+fn is_wines_own(program: &str) -> bool {
+    windows_spelling(program).starts_with(r"c:\windows\system32\")
+}
+
+/// The table's world on drives C and D.
 fn lay_world(stage: &Stage, wine: &Wine) {
     let drive = wine.prefix().join("drive_d");
     std::fs::create_dir_all(&drive).unwrap();
@@ -59,12 +71,13 @@ fn rows(which: impl Fn(&Row) -> bool) -> Vec<(usize, &'static Row)> {
 fn what_people_write_is_what_is_run() {
     let stage = Stage::wine();
     lay_world(&stage, stage.host.wine());
-    let rows = rows(|row| !needs_binds(row));
+    let rows = rows(|row| !needs_binds(row) && !needs_a_drive(row));
     assert!(rows.len() >= 60, "{} rows", rows.len());
     let played = golden::play(&stage, &WINDOWS, "windows", &rows, &str::to_owned);
     for (number, row) in rows {
         match row.wanted {
             Wanted::Refused(named) => played.assert_refused(number, row, named),
+            Wanted::Runs { program, .. } if is_wines_own(program) => played.assert_ran(number, row),
             Wanted::Runs { .. } => {
                 let told = played.told(number, row);
                 assert!(told.image.starts_with("C:\\hpc\\"), "{told:?}");
