@@ -216,5 +216,5 @@ fn bad_input_is_named() {
         assert!(said.iter().any(|line| line.contains(words)), "{said:#?}");
     }
     let logs = stage.porthole("logs", &["nobody"]);
-    assert_eq!((logs.code, logs.stderr.trim()), (1, "porthole: no pod default/nobody; there is none"));
+    assert_eq!((logs.code, logs.stderr.trim()), (1, "porthole: no pod nobody; there is none"));
 }
