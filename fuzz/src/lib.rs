@@ -21,6 +21,12 @@ use rules::decode::{self, Read};
 use rules::pod_security::{self, Level, Version};
 use rules::policy::{Asker, Decision, Policy};
 use rules::{ApiOptions, Kind, Subject};
+use streaming::protocol::{Codec, Version as Remote};
+use streaming::resize::Resizes;
+use streaming::spdy::frame::LONGEST_CONTROL;
+use streaming::spdy::{Decoder, Encoder, Frame};
+use streaming::status::Outcome;
+use streaming::websocket::channels;
 
 // By its file: as a dependency, the porthole crate would build its embedded holder with the fuzzer's flags.
 #[path = "../../crates/porthole/src/manifest.rs"]
@@ -50,6 +56,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "quantity", run: quantity },
     Target { name: "registry_credentials", run: registry_credentials },
     Target { name: "registry_hosts", run: registry_hosts },
+    Target { name: "spdy_frames", run: spdy_frames },
+    Target { name: "websocket_channels", run: websocket_channels },
 ];
 
 /// Everything that `porthole check` does with a file, but for the printing.
@@ -235,6 +243,68 @@ fn registry_hosts(bytes: &[u8]) {
     for registry in ["docker.io", "127.0.0.1:5000"] {
         let _ = images::hosts::check(text, registry);
     }
+}
+
+/// The first byte says where the rest is cut: that must change nothing. What was read is written and read again.
+fn spdy_frames(bytes: &[u8]) {
+    let Some((&cut, bytes)) = bytes.split_first() else { return };
+    let (frames, failed) = spdy_decode(bytes, bytes.len().max(1));
+    let (again, failed_again) = spdy_decode(bytes, usize::from(cut).max(1));
+    assert_eq!((&frames, failed), (&again, failed_again), "cut every {cut} bytes");
+    let (mut encoder, mut written) = (Encoder::default(), bytes::BytesMut::new());
+    frames.iter().for_each(|frame| encoder.encode(frame, &mut written));
+    let (read, failed) = spdy_decode(&written, written.len().max(1));
+    // Stored headers are longer than deflated ones were: some no longer fit into a control frame.
+    assert!(failed || read == frames, "what we write we read");
+}
+
+/// All frames, those of one stream's data joined, and whether an error ended them.
+fn spdy_decode(bytes: &[u8], cut: usize) -> (Vec<Frame>, bool) {
+    let (mut decoder, mut frames) = (Decoder::default(), Vec::new());
+    for piece in bytes.chunks(cut) {
+        decoder.input().extend_from_slice(piece);
+        loop {
+            match decoder.next_frame() {
+                Ok(Some(frame)) => spdy_join(&mut frames, frame),
+                Ok(None) => break,
+                Err(_) => return (frames, true),
+            }
+        }
+        assert!(decoder.input().len() < LONGEST_CONTROL + 8, "{} bytes are kept", decoder.input().len());
+    }
+    (frames, false)
+}
+
+fn spdy_join(frames: &mut Vec<Frame>, frame: Frame) {
+    if let Frame::Data { id, fin, bytes } = &frame
+        && let Some(Frame::Data { id: last, fin: ended, bytes: before }) = frames.last_mut()
+        && last == id
+        && !*ended
+    {
+        *before = [&before[..], bytes].concat().into();
+        *ended = *fin;
+        return;
+    }
+    frames.push(frame);
+}
+
+/// A client's message on a channel, a window's size, and a server's last word.
+fn websocket_channels(bytes: &[u8]) {
+    let Some((&how, bytes)) = bytes.split_first() else { return };
+    let codec = if how & 1 == 0 { Codec::Binary } else { Codec::Base64 };
+    let version = if how & 2 == 0 { Remote::V4 } else { Remote::V5 };
+    let message = bytes::Bytes::copy_from_slice(bytes);
+    if let Ok(channels::Said::Bytes { channel, bytes }) = channels::read(message, codec, version)
+        && channel <= channels::RESIZE
+    {
+        let again = channels::read(channels::write(channel, &bytes, codec), codec, version);
+        assert_eq!(again, Ok(channels::Said::Bytes { channel, bytes }), "what we write we read");
+    }
+    let whole = Resizes::default().push(bytes);
+    let mut resizes = Resizes::default();
+    let cut = bytes.chunks(usize::from(how).max(1)).filter_map(|piece| resizes.push(piece)).last();
+    assert!(bytes.len() > 1000 || whole == cut, "{whole:?} {cut:?}");
+    Outcome::read(version, bytes);
 }
 
 #[cfg(test)]

@@ -131,6 +131,8 @@ mod tests {
     use super::*;
     use crate::protocol::{COMMAND_SPDY, COMMAND_WEBSOCKET, Codec, Version};
 
+    type Row = (Method, &'static [(&'static str, &'static str)], StatusCode);
+
     fn try_headers(
         method: Method,
         pairs: &[(&'static str, &'static str)],
@@ -180,23 +182,23 @@ mod tests {
 
     #[test]
     fn everything_else_is_refused_with_its_reason() {
-        let spdy = ("upgrade", "SPDY/3.1");
-        let websocket = ("upgrade", "websocket");
-        let upgrade = ("connection", "Upgrade");
-        let key = ("sec-websocket-key", "a");
-        let version = ("sec-websocket-version", "13");
-        let table: &[(Method, &[(&str, &str)], StatusCode)] = &[
+        const SPDY_31: (&str, &str) = ("upgrade", "SPDY/3.1");
+        const WEBSOCKET: (&str, &str) = ("upgrade", "websocket");
+        const UP: (&str, &str) = ("connection", "Upgrade");
+        const KEY: (&str, &str) = ("sec-websocket-key", "a");
+        const VERSION: (&str, &str) = ("sec-websocket-version", "13");
+        let table: &[Row] = &[
             (Method::GET, &[], StatusCode::BAD_REQUEST),
-            (Method::GET, &[upgrade, spdy], StatusCode::BAD_REQUEST),
-            (Method::GET, &[upgrade, spdy, ("x-stream-protocol-version", ", ")], StatusCode::BAD_REQUEST),
-            (Method::GET, &[upgrade, spdy, ("x-stream-protocol-version", "v9")], StatusCode::FORBIDDEN),
+            (Method::GET, &[UP, SPDY_31], StatusCode::BAD_REQUEST),
+            (Method::GET, &[UP, SPDY_31, ("x-stream-protocol-version", ", ")], StatusCode::BAD_REQUEST),
+            (Method::GET, &[UP, SPDY_31, ("x-stream-protocol-version", "v9")], StatusCode::FORBIDDEN),
             (Method::GET, &[("x-stream-protocol-version", "v4.channel.k8s.io")], StatusCode::BAD_REQUEST),
-            (Method::GET, &[upgrade, websocket, version], StatusCode::BAD_REQUEST),
-            (Method::GET, &[upgrade, websocket, key], StatusCode::BAD_REQUEST),
-            (Method::POST, &[upgrade, websocket, key, version], StatusCode::BAD_REQUEST),
+            (Method::GET, &[UP, WEBSOCKET, VERSION], StatusCode::BAD_REQUEST),
+            (Method::GET, &[UP, WEBSOCKET, KEY], StatusCode::BAD_REQUEST),
+            (Method::POST, &[UP, WEBSOCKET, KEY, VERSION], StatusCode::BAD_REQUEST),
             (
                 Method::GET,
-                &[upgrade, websocket, key, version, ("sec-websocket-protocol", "x")],
+                &[UP, WEBSOCKET, KEY, VERSION, ("sec-websocket-protocol", "x")],
                 StatusCode::FORBIDDEN,
             ),
         ];
@@ -204,7 +206,7 @@ mod tests {
             let error = try_headers(method.clone(), pairs).expect_err("refused");
             assert_eq!(error.status(), *status, "{pairs:?}");
         }
-        let error = try_headers(Method::GET, &[upgrade, spdy, ("x-stream-protocol-version", "v9")]);
+        let error = try_headers(Method::GET, &[UP, SPDY_31, ("x-stream-protocol-version", "v9")]);
         let accepted = error.expect_err("refused").headers();
         assert_eq!(accepted.get_all(ACCEPTED_PROTOCOLS).iter().count(), COMMAND_SPDY.len());
     }

@@ -37,7 +37,8 @@ enum Wire {
 
 #[derive(Debug)]
 struct Opened {
-    connection: Connection,
+    /// Held only: dropped, it is cut.
+    _connection: Connection,
     stdin: Option<Stream>,
     stdout: Option<Stream>,
     stderr: Option<Stream>,
@@ -122,7 +123,7 @@ async fn spdy(io: Upgraded, streams: Streams, version: Version) -> Result<Wire, 
     let stdout = open(streams.stdout, "stdout").await?;
     let stderr = open(streams.stderr, "stderr").await?;
     let resize = open(streams.tty && version.resizes(), "resize").await?;
-    Ok(Wire::Spdy(Box::new(Opened { connection, stdin, stdout, stderr, error, resize })))
+    Ok(Wire::Spdy(Box::new(Opened { _connection: connection, stdin, stdout, stderr, error, resize })))
 }
 
 async fn over_channels(io: Upgraded, codec: Codec) -> Wire {

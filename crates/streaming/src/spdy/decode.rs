@@ -239,4 +239,4 @@ impl Control {
 }
 
 #[cfg(test)]
-mod tests {}
+mod tests;

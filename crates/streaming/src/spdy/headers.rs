@@ -152,4 +152,4 @@ impl Deflater {
 }
 
 #[cfg(test)]
-mod tests {}
+mod tests;

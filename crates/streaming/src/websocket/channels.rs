@@ -81,6 +81,8 @@ pub fn close(channel: u8) -> Bytes {
 mod tests {
     use super::*;
 
+    type Row = (&'static [u8], Codec, Version, Result<Said, ChannelError>);
+
     fn bytes(channel: u8, bytes: &'static [u8]) -> Result<Said, ChannelError> {
         Ok(Said::Bytes { channel, bytes: Bytes::from_static(bytes) })
     }
@@ -89,7 +91,7 @@ mod tests {
     fn messages_are_read_as_their_version_means_them() {
         use Codec::{Base64, Binary};
         use Version::{V4, V5};
-        let table: &[(&'static [u8], Codec, Version, Result<Said, ChannelError>)] = &[
+        let table: &[Row] = &[
             (b"\x00foo\n", Binary, V4, bytes(0, b"foo\n")),
             (b"\x01", Binary, V5, bytes(1, b"")),
             (b"", Binary, V5, Ok(Said::Nothing)),

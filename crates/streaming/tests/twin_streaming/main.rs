@@ -1,0 +1,9 @@
+//! The server and its clients over real sockets, with processes that are programmed here.
+
+mod endings;
+mod forwards;
+mod house;
+mod limits;
+mod refusals;
+mod volumes;
+mod words;
