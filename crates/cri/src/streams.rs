@@ -9,7 +9,7 @@ use os::terminal::Size as Window;
 use runtime::config::ExecRequest;
 use runtime::record::PodState;
 use runtime::{ContainerId, PodId};
-use streaming::{Ending, Failure, Input, Process, Said, Sessions, Size};
+use streaming::{Config, Ending, Failure, Input, Process, Said, Server, Sessions, Size};
 
 use crate::service::{Cri, Inner};
 
@@ -27,8 +27,12 @@ const DIAL: Duration = Duration::from_secs(10);
 // === impl Streams ===
 
 impl Streams {
-    pub fn of(cri: &Cri) -> Streams {
-        Streams(cri.shared())
+    /// The server for them, at the address of the settings; from now on CRI gives URLs of it.
+    pub async fn serve(cri: &Cri) -> std::io::Result<Server> {
+        let config = Config { address: cri.stream_address(), ..Config::default() };
+        let server = Server::bind(config, Arc::new(Streams(cri.shared()))).await?;
+        cri.stream_with(server.tickets());
+        Ok(server)
     }
 }
 

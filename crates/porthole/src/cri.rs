@@ -4,8 +4,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 
+use anyhow::Context;
 use clap::{Args, ValueEnum};
 use cri::listen::Listen;
+use cri::streams::Streams;
 use cri::wire::Handler;
 use cri::{Cri, Server, Settings};
 use os::interrupt::Interrupt;
@@ -84,6 +86,10 @@ async fn serve(cri: Cri, listen: Listen, interrupts: Receiver<Interrupt>) -> Out
     if let Listen::Tcp(address) = server.listen() {
         say(&format!("warning: {address} is open to everybody on this host, who can do everything with it"));
     }
+    let streams =
+        Streams::serve(&cri).await.context("serve exec, attach and port-forward").or_environment()?;
+    let (hang_up, over) = tokio::sync::oneshot::channel::<()>();
+    let streaming = tokio::spawn(streams.run(async { drop(over.await) }));
     print(&format!("porthole cri: listening on {}\n", server.listen()))?;
     let (asked, stop) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
@@ -95,7 +101,9 @@ async fn serve(cri: Cri, listen: Listen, interrupts: Receiver<Interrupt>) -> Out
         }
     });
     let drained = server.run(cri, async { drop(stop.await) }).await;
-    if !drained {
+    drop(hang_up);
+    let hung_up = streaming.await.unwrap_or(false);
+    if !(drained && hung_up) {
         say("some calls did not end in time; what they asked for may still happen");
     }
     Ok(code::OK)

@@ -43,7 +43,8 @@ impl World {
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
         let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         let world = World { dir, threads };
-        let fixture = std::env::var_os("PORTHOLE_FIXTURE").expect("PORTHOLE_FIXTURE: run this by `cargo xtask test`");
+        let fixture =
+            std::env::var_os("PORTHOLE_FIXTURE").expect("PORTHOLE_FIXTURE: run this by `cargo xtask test`");
         let layer = Layer::new().host_file("fixture", PathBuf::from(fixture), 0o755).unwrap();
         let facts = os::host::facts().unwrap();
         let image = ImageBuilder::new(&facts.os, &facts.architecture).layer(layer).entrypoint(["./fixture"]);
@@ -84,7 +85,8 @@ impl World {
             let path = path.clone();
             async move { Ok::<_, std::io::Error>(TokioIo::new(UnixStream::connect(path).await?)) }
         });
-        let connected = Endpoint::from_static("http://localhost").connect_with_connector(dial);
+        let endpoint = Endpoint::from_static("http://localhost");
+        let connected = endpoint.connect_with_connector(dial);
         RuntimeServiceClient::new(self.threads.block_on(connected).expect("the server answers"))
     }
 
@@ -106,8 +108,11 @@ impl World {
                 annotations: [("hash".to_owned(), "abc".to_owned())].into(),
                 ..ContainerConfig::default()
             };
-            let request =
-                CreateContainerRequest { pod_sandbox_id: pod.clone(), config: Some(config), sandbox_config: None };
+            let request = CreateContainerRequest {
+                pod_sandbox_id: pod.clone(),
+                config: Some(config),
+                sandbox_config: None,
+            };
             let id = client.create_container(request).await.unwrap().into_inner().container_id;
             client.start_container(StartContainerRequest { container_id: id.clone() }).await.unwrap();
             (pod, id)

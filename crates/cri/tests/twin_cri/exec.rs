@@ -42,6 +42,39 @@ fn a_program_that_takes_too_long_is_killed_and_the_caller_is_told_why() {
     world.end();
 }
 
+// proves: HP-23 twin
+#[test]
+fn a_url_works_once_and_carries_a_programs_words() {
+    let world = World::new();
+    let pod = world.pod("web");
+    let id = world.start(&pod, world.config("main", &["pause"]));
+    let cmd = ["./fixture", "print", "hello"].map(String::from).to_vec();
+    let ask = ExecRequest { container_id: id, cmd, stdout: true, ..Default::default() };
+    let url = world.ok(world.runtime().exec(ask)).url;
+    assert!(url.starts_with("http://127.0.0.1:") && url.contains("/exec/"), "{url}");
+    assert!(answer(&url).starts_with("HTTP/1.1 101"), "the first one is served");
+    assert!(answer(&url).starts_with("HTTP/1.1 404"), "and nobody else");
+    let ask = PortForwardRequest { pod_sandbox_id: pod, port: vec![] };
+    assert!(world.ok(world.runtime().port_forward(ask)).url.contains("/portforward/"));
+    world.end();
+}
+
+/// How a server answers somebody who wants to stream over WebSocket.
+fn answer(url: &str) -> String {
+    use std::io::{Read, Write};
+    let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let mut stream = std::net::TcpStream::connect(host).unwrap();
+    let head = format!(
+        "GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
+         Sec-WebSocket-Protocol: v5.channel.k8s.io\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut bytes = [0; 64];
+    let count = stream.read(&mut bytes).unwrap();
+    String::from_utf8_lossy(&bytes[..count]).into_owned()
+}
+
 #[test]
 fn nothing_is_run_in_what_does_not_run() {
     let world = World::new();

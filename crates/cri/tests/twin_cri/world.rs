@@ -9,6 +9,7 @@ use cri::api::image_service_client::ImageServiceClient;
 use cri::api::runtime_service_client::RuntimeServiceClient;
 use cri::api::*;
 use cri::listen::Listen;
+use cri::streams::Streams;
 use cri::{Cri, Server, Settings};
 use hyper_util::rt::TokioIo;
 use images::{Access, Reference};
@@ -30,6 +31,7 @@ pub(crate) struct World {
     stop: Option<oneshot::Sender<()>>,
     served: Option<tokio::task::JoinHandle<bool>>,
     channel: Channel,
+    pub(crate) cri: Cri,
 }
 
 pub(crate) fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
@@ -74,6 +76,8 @@ impl World {
 
     pub(crate) fn with(settings: Settings) -> World {
         let dir = tempfile::tempdir().unwrap();
+        // As a kubelet does it.
+        std::fs::create_dir(dir.path().join("logs")).unwrap();
         // Other accounts get to their images.
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
         let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
@@ -89,10 +93,12 @@ impl World {
         let listen = Listen::parse(&format!("unix://{}", socket.display()), Style::Unix).unwrap();
         let server = threads.block_on(Server::bind(listen)).unwrap();
         let (stop, asked) = oneshot::channel::<()>();
-        let served = threads.spawn(server.run(cri, async { drop(asked.await) }));
+        let streams = threads.block_on(Streams::serve(&cri)).unwrap();
+        threads.spawn(streams.run(std::future::pending()));
+        let served = threads.spawn(server.run(cri.clone(), async { drop(asked.await) }));
         let channel = connect(&threads, socket);
         let (runtime, stop, served) = (Some(runtime), Some(stop), Some(served));
-        World { dir, threads, runtime, stop, served, channel }
+        World { dir, threads, runtime, stop, served, channel, cri }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

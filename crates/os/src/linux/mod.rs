@@ -13,9 +13,9 @@ pub(crate) mod group;
 pub(crate) mod guard;
 pub(crate) mod host;
 pub(crate) mod identity;
-pub(crate) mod init;
 #[cfg(feature = "async")]
 pub(crate) mod incoming;
+pub(crate) mod init;
 pub(crate) mod interrupt;
 pub(crate) mod job;
 pub(crate) mod mounts;

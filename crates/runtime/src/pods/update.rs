@@ -41,8 +41,7 @@ impl Runtime {
             }
         }
         fail::point("limits-told");
-        let written =
-            container.rewrite(|record| (record.config.limits, record.config.note) = (limits, note));
+        let written = container.rewrite(|record| (record.config.limits, record.config.note) = (limits, note));
         written.map_err(|source| RuntimeError::Write { path: container.dir.record(), source })
     }
 
