@@ -22,7 +22,9 @@ const READERS: [fn(&[u8]); 12] = [
     |bytes| each(bytes, |request: PullImageRequest| drop(wire::pull(&request))),
     |bytes| each(bytes, |request: ImageStatusRequest| drop(wire::image_name(request.image.as_ref()))),
     |bytes| each(bytes, pod_resources),
-    |bytes| each(bytes, |request: PodSandboxStatusRequest| drop(wire::id("id", &request.pod_sandbox_id).is_ok())),
+    |bytes| {
+        each(bytes, |request: PodSandboxStatusRequest| drop(wire::id("id", &request.pod_sandbox_id).is_ok()))
+    },
 ];
 
 pub fn requests(bytes: &[u8]) {
@@ -68,7 +70,9 @@ fn container(request: CreateContainerRequest) {
         };
         let config = asked.with(image, String::new());
         if let Some(path) = &config.log_path {
-            assert!(path.is_relative() && !path.to_string_lossy().split(['/', '\\']).any(|part| part == ".."));
+            assert!(
+                path.is_relative() && !path.to_string_lossy().split(['/', '\\']).any(|part| part == "..")
+            );
         }
         let kept = ContainerNote::read(config.note.as_ref());
         assert_eq!(kept.mounts.len(), config.mounts.len());

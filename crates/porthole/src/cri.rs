@@ -64,6 +64,8 @@ pub fn cri(args: &CriArgs) -> Outcome {
     let access = access::of_this_host(&args.root)?;
     let interrupts = os::interrupt::interrupts().or_environment()?;
     let runtime = Runtime::open_with(open(&args.root)?, settings.options.clone());
+    // For `porthole exec`, `stop` and their kin beside crictl, until the end of this function.
+    let _door = admin::serve(&runtime).context("open the admin socket").or_environment()?;
     runtime.node().remarks.iter().for_each(|remark| say(&format!("warning: {remark}")));
     if let Err(why) = os::job::limits_work() {
         say(&format!("warning: {why}: containers with limits are refused"));

@@ -189,6 +189,26 @@ fn an_agent_that_is_killed_leaves_its_containers_and_the_next_one_has_them() {
     assert_eq!(agent.code(), Some(0));
 }
 
+#[test]
+fn the_verbs_of_the_command_line_work_beside_a_kubelets() {
+    let world = World::new();
+    let (_agent, uri) = world.agent(&[]);
+    let mut client = world.client(&uri);
+    let (pod, id) = world.container(&mut client);
+    let verb = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_porthole"));
+        command.arg(words[0]).arg("--root").arg(world.root()).args(&words[1..]);
+        command.output().unwrap()
+    };
+    let said = verb(&["exec", "web", "--", "./fixture", "print", "hello"]);
+    assert_eq!(said.stdout, b"hello\n", "{}", String::from_utf8_lossy(&said.stderr));
+    let stopped = verb(&["stop", "web"]);
+    assert!(stopped.status.success(), "{}", String::from_utf8_lossy(&stopped.stderr));
+    let (seen, _) = world.status(&mut client, &id);
+    assert_eq!(seen.state(), ContainerState::ContainerExited);
+    world.remove(&mut client, &pod);
+}
+
 // proves: RT-01 twin
 #[test]
 fn an_agent_that_is_asked_to_stop_ends_well_and_its_containers_run_on() {
