@@ -17,7 +17,7 @@
 //!
 //! The runtime is blocking: every verb runs on a thread of its own while the caller waits, and nobody else does.
 
-#[expect(clippy::all, reason = "made from proto/")]
+#[expect(clippy::all, clippy::allow_attributes, reason = "made from proto/")]
 pub mod api {
     tonic::include_proto!("runtime.v1");
 }
