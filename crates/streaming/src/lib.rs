@@ -37,6 +37,7 @@ pub mod tickets;
 pub mod websocket;
 
 mod clock;
+mod cut;
 mod handshake;
 mod mux;
 mod serve;

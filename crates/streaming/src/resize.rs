@@ -38,22 +38,16 @@ impl Resizes {
         last
     }
 
+    /// A size is flat, so a brace ends it. (A JSON parser alone would take some cuts inside a number for mistakes.)
     fn read(&mut self) -> Option<Size> {
-        let mut documents = serde_json::Deserializer::from_slice(&self.unread).into_iter::<Document>();
         let (mut last, mut read) = (None, 0);
-        loop {
-            match documents.next() {
-                Some(Ok(document)) => {
-                    last = Some(Size { columns: document.width, rows: document.height });
-                    read = documents.byte_offset();
-                }
-                Some(Err(e)) if e.is_eof() => break,
-                Some(Err(_)) => {
-                    self.broken = true;
-                    break;
-                }
-                None => break,
-            }
+        while let Some(end) = self.unread[read..].iter().position(|byte| *byte == b'}') {
+            let Ok(document) = serde_json::from_slice::<Document>(&self.unread[read..=read + end]) else {
+                self.broken = true;
+                break;
+            };
+            last = Some(Size { columns: document.width, rows: document.height });
+            read += end + 1;
         }
         self.unread.drain(..read);
         self.broken |= self.unread.len() > LONGEST;
@@ -97,6 +91,20 @@ mod tests {
             let mut resizes = Resizes::default();
             assert_eq!(resizes.push(bytes), None);
             assert_eq!(resizes.push(&document(size(1, 1))), None, "{:?}", String::from_utf8_lossy(bytes));
+        }
+    }
+
+    #[test]
+    fn a_number_that_is_cut_in_the_middle_is_still_one() {
+        let bytes = b"{\"Other\":-1.5e3,\"Width\":80,\"Height\":24}";
+        for cut in 0..=bytes.len() {
+            let mut resizes = Resizes::default();
+            let (first, second) = bytes.split_at(cut);
+            assert_eq!(
+                resizes.push(first).or_else(|| resizes.push(second)),
+                Some(size(80, 24)),
+                "cut at {cut}"
+            );
         }
     }
 

@@ -110,6 +110,15 @@ impl Remote {
     }
 }
 
+impl Drop for Remote {
+    /// Speakers may live on; what they speak into does not.
+    fn drop(&mut self) {
+        if let Wire::Channels { messages, .. } = &self.wire {
+            messages.cut();
+        }
+    }
+}
+
 async fn spdy(io: Upgraded, streams: Streams, version: Version) -> Result<Wire, ClientError> {
     let (read, write) = tokio::io::split(TokioIo::new(io));
     let ends = Ends { read: Box::new(read), write: Box::new(write) };

@@ -82,7 +82,7 @@ impl Connection {
                 headers,
             })
         };
-        self.shared.writer.open(frame).await.map_err(|_| Gone)?;
+        self.shared.writer.open(frame).await?;
         let (id, pieces, replied) = opened.ok_or(Gone)?;
         replied.await.map_err(|_| Gone)?;
         Ok(Stream { headers, outlet: Outlet { id, shared: self.shared.clone() }, pieces })
@@ -113,6 +113,7 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         self.reader.abort();
+        self.shared.writer.cut();
         self.shared.table().end();
     }
 }

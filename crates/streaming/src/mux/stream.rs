@@ -59,7 +59,7 @@ impl Outlet {
             if !self.shared.table().may_write(self.id) {
                 return Err(Gone);
             }
-            self.shared.writer.data(self.id, piece, false).await.map_err(|_| Gone)?;
+            self.shared.writer.data(self.id, piece, false).await?;
         }
         Ok(())
     }
@@ -73,13 +73,13 @@ impl Outlet {
         if !self.shared.table().finish(self.id) {
             return Err(Gone);
         }
-        self.shared.writer.data(self.id, &[], true).await.map_err(|_| Gone)
+        self.shared.writer.data(self.id, &[], true).await
     }
 
     /// Takes a stream that the peer has opened.
     pub(crate) async fn reply(&self) -> Result<(), Gone> {
         let reply = Frame::SynReply { id: self.id, fin: false, headers: Headers::default() };
-        self.shared.writer.frame(&reply).await.map_err(|_| Gone)
+        self.shared.writer.frame(&reply).await
     }
 
     /// Cuts both directions off.
@@ -87,7 +87,7 @@ impl Outlet {
         if !self.shared.table().remove(self.id) {
             return Err(Gone);
         }
-        self.shared.writer.frame(&Frame::Rst { id: self.id, status }).await.map_err(|_| Gone)
+        self.shared.writer.frame(&Frame::Rst { id: self.id, status }).await
     }
 }
 

@@ -7,13 +7,16 @@ use bytes::BytesMut;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Mutex;
 
+use super::stream::Gone;
 use crate::clock::Clock;
+use crate::cut::Cut;
 use crate::spdy::encode::data_head;
 use crate::spdy::{Encoder, Frame, StreamId};
 
 /// The writing end of a connection. Whoever writes waits until the peer has taken what came before.
 pub(super) struct Writer {
     wire: Mutex<Wire>,
+    cut: Cut,
     clock: Arc<Clock>,
 }
 
@@ -26,46 +29,64 @@ struct Wire {
 
 impl Writer {
     pub(super) fn new(sink: Box<dyn AsyncWrite + Send + Unpin>, clock: Arc<Clock>) -> Writer {
-        Writer { wire: Mutex::new(Wire { sink, encoder: Encoder::default() }), clock }
+        Writer { wire: Mutex::new(Wire { sink, encoder: Encoder::default() }), cut: Cut::new(), clock }
     }
 
-    pub(super) async fn frame(&self, frame: &Frame) -> io::Result<()> {
-        let mut wire = self.wire.lock().await;
-        let Wire { sink, encoder } = &mut *wire;
-        let mut bytes = BytesMut::new();
-        encoder.encode(frame, &mut bytes);
-        sink.write_all(&bytes).await?;
-        sink.flush().await?;
-        self.clock.touch();
-        Ok(())
+    pub(super) async fn frame(&self, frame: &Frame) -> Result<(), Gone> {
+        self.with(async |wire| wire.frame(frame).await).await
     }
 
     /// Opens a stream: numbers must rise on the wire as they were given, so both happen under one lock.
-    pub(super) async fn open(&self, frame: impl FnOnce() -> Option<Frame> + Send) -> io::Result<bool> {
-        let mut wire = self.wire.lock().await;
-        let Wire { sink, encoder } = &mut *wire;
-        let Some(frame) = frame() else { return Ok(false) };
-        let mut bytes = BytesMut::new();
-        encoder.encode(&frame, &mut bytes);
-        sink.write_all(&bytes).await?;
-        sink.flush().await?;
-        self.clock.touch();
-        Ok(true)
+    pub(super) async fn open(&self, frame: impl FnOnce() -> Option<Frame> + Send) -> Result<(), Gone> {
+        self.with(async |wire| match frame() {
+            Some(frame) => wire.frame(&frame).await,
+            None => Ok(()),
+        })
+        .await
     }
 
     /// A data frame without copying its bytes.
-    pub(super) async fn data(&self, id: StreamId, bytes: &[u8], fin: bool) -> io::Result<()> {
+    pub(super) async fn data(&self, id: StreamId, bytes: &[u8], fin: bool) -> Result<(), Gone> {
         let head = data_head(id, bytes.len(), fin);
-        let mut wire = self.wire.lock().await;
-        write_both(&mut wire.sink, &head, bytes).await?;
-        wire.sink.flush().await?;
-        self.clock.touch();
-        Ok(())
+        self.with(async |wire| {
+            write_both(&mut wire.sink, &head, bytes).await?;
+            wire.sink.flush().await
+        })
+        .await
     }
 
     /// No more will be written.
-    pub(super) async fn shutdown(&self) -> io::Result<()> {
-        self.wire.lock().await.sink.shutdown().await
+    pub(super) async fn shutdown(&self) -> Result<(), Gone> {
+        self.with(async |wire| wire.sink.shutdown().await).await
+    }
+
+    /// Lets go of the wire, also for those who write or wait just now.
+    pub(super) fn cut(&self) {
+        self.cut.cut();
+        if let Ok(mut wire) = self.wire.try_lock() {
+            wire.sink = Box::new(tokio::io::empty());
+        }
+    }
+
+    async fn with(&self, work: impl AsyncFnOnce(&mut Wire) -> io::Result<()>) -> Result<(), Gone> {
+        let mut wire = self.wire.lock().await;
+        let result = self.cut.or(work(&mut wire)).await;
+        if self.cut.is_cut() {
+            wire.sink = Box::new(tokio::io::empty());
+        }
+        self.clock.touch();
+        result?.map_err(|_| Gone)
+    }
+}
+
+// === impl Wire ===
+
+impl Wire {
+    async fn frame(&mut self, frame: &Frame) -> io::Result<()> {
+        let mut bytes = BytesMut::new();
+        self.encoder.encode(frame, &mut bytes);
+        self.sink.write_all(&bytes).await?;
+        self.sink.flush().await
     }
 }
 

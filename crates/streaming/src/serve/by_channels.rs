@@ -60,6 +60,7 @@ pub(super) async fn serve(context: Context, request: Request, manner: Manner, io
     };
     let _ = timeout(LINGER, goodbye).await;
     reader.abort();
+    messages.cut();
 }
 
 fn first_channel(streams: Streams) -> u8 {

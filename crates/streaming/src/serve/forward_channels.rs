@@ -56,6 +56,7 @@ pub(super) async fn serve(context: Context, request: PortForwardRequest, codec: 
     };
     let _ = timeout(LINGER, goodbye).await;
     reader.abort();
+    messages.cut();
 }
 
 /// Hands messages to their ports; a port whose connection has ended hears no more.

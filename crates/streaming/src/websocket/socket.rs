@@ -14,6 +14,7 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use crate::clock::Clock;
+use crate::cut::Cut;
 use crate::mux::Gone;
 use crate::protocol::Codec;
 use crate::websocket::channels;
@@ -40,7 +41,8 @@ pub(crate) async fn socket(io: Upgraded, role: Role) -> Socket {
 /// Writes channels' messages, one at a time. Clones write to the same socket.
 #[derive(Clone, Debug)]
 pub(crate) struct Messages {
-    sink: Arc<Mutex<SplitSink<Socket, Message>>>,
+    sink: Arc<Mutex<Option<SplitSink<Socket, Message>>>>,
+    cut: Arc<Cut>,
     clock: Arc<Clock>,
     codec: Codec,
 }
@@ -54,7 +56,8 @@ pub(crate) struct Inbox {
 
 pub(crate) fn split(socket: Socket, codec: Codec, clock: Arc<Clock>) -> (Messages, Inbox) {
     let (sink, source) = socket.split();
-    let messages = Messages { sink: Arc::new(Mutex::new(sink)), clock: clock.clone(), codec };
+    let sink = Arc::new(Mutex::new(Some(sink)));
+    let messages = Messages { sink, cut: Arc::new(Cut::new()), clock: clock.clone(), codec };
     (messages, Inbox { source, clock })
 }
 
@@ -81,15 +84,32 @@ impl Messages {
             Codec::Binary => Message::Binary(message),
             Codec::Base64 => Message::Text(message.try_into().map_err(|_| Gone)?),
         };
-        self.sink.lock().await.send(message).await.map_err(|_| Gone)?;
+        self.put(message).await
+    }
+
+    async fn put(&self, message: Message) -> Result<(), Gone> {
+        let mut sink = self.sink.lock().await;
+        let open = sink.as_mut().ok_or(Gone)?;
+        let result = self.cut.or(open.send(message)).await;
+        if self.cut.is_cut() {
+            *sink = None;
+        }
         self.clock.touch();
-        Ok(())
+        result?.map_err(|_| Gone)
+    }
+
+    /// Lets go of the socket, also for those who write or wait just now.
+    pub(crate) fn cut(&self) {
+        self.cut.cut();
+        if let Ok(mut sink) = self.sink.try_lock() {
+            *sink = None;
+        }
     }
 
     /// Says that this was all.
     pub(crate) async fn close(&self, code: CloseCode, why: &str) {
         let frame = CloseFrame { code, reason: why.to_owned().into() };
-        let _ = self.sink.lock().await.send(Message::Close(Some(frame))).await;
+        let _ = self.put(Message::Close(Some(frame))).await;
     }
 }
 

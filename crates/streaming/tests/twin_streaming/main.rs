@@ -5,5 +5,6 @@ mod forwards;
 mod house;
 mod limits;
 mod refusals;
+mod secured;
 mod volumes;
 mod words;
