@@ -1,6 +1,6 @@
 //! What the administrator decides: the file of `--config`.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use rules::policy::{Field, Policy, PolicyError};
@@ -48,7 +48,7 @@ pub enum SettingsError {
     #[error("{path}: default-handler")]
     Handler { path: PathBuf, source: WireError },
     #[error("{path}: annotation-policy {policy}")]
-    Policy { path: PathBuf, policy: PathBuf, source: PolicyError },
+    Policy { path: PathBuf, policy: PathBuf, source: Box<PolicyError> },
     #[error(
         "{path}: annotation-policy {policy}: rule {rule:?} speaks of {field}, of which CRI tells nothing: \
          such a rule would allow what it should not"
@@ -89,7 +89,7 @@ impl Settings {
         }
         if let Some(policy) = &file.annotation_policy {
             // Relative to the file that names it.
-            let policy = path.parent().unwrap_or(Path::new("")).join(policy);
+            let policy = path.parent().unwrap_or_else(|| Path::new("")).join(policy);
             settings.annotation_policy = Some(judged(path, &policy, &read(&policy)?)?);
         }
         Ok(settings)
@@ -100,7 +100,7 @@ fn judged(path: &Path, policy: &Path, text: &str) -> Result<Policy, SettingsErro
     let (path, policy) = (path.to_owned(), policy.to_owned());
     let parsed = match Policy::parse(text) {
         Ok(parsed) => parsed,
-        Err(source) => return Err(SettingsError::Policy { path, policy, source }),
+        Err(e) => return Err(SettingsError::Policy { path, policy, source: Box::new(e) }),
     };
     for rule in parsed.rules() {
         for field in [Field::Users, Field::ServiceAccounts] {
@@ -120,7 +120,7 @@ pub fn own_address() -> IpAddr {
         socket.connect("192.0.2.1:9").ok()?;
         Some(socket.local_addr().ok()?.ip())
     };
-    asked().filter(|ip| !ip.is_unspecified()).unwrap_or(IpAddr::from([127, 0, 0, 1]))
+    asked().filter(|ip| !ip.is_unspecified()).unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST))
 }
 
 #[cfg(test)]

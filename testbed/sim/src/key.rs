@@ -26,7 +26,7 @@ const WRITE_DAC: u32 = 0x0004_0000;
 /// # Safety
 /// `line` is a null-ended text or null.
 #[unsafe(no_mangle)]
-pub unsafe extern "system" fn CloseKeyW(_window: HWND, _module: HINSTANCE, line: PCWSTR, _show: i32) {
+pub(crate) unsafe extern "system" fn CloseKeyW(_window: HWND, _module: HINSTANCE, line: PCWSTR, _show: i32) {
     // SAFETY: as the caller promises.
     let name = unsafe { read(line) }.unwrap_or_default();
     let name = name.trim();

@@ -68,7 +68,7 @@ pub fn attributes(container: &ContainerStatus) -> ContainerAttributes {
 pub fn status(container: &ContainerStatus) -> api::ContainerStatus {
     let note = ContainerNote::read(container.config.note.as_ref());
     let exit = container.exit.as_ref();
-    let started = container.started.as_deref().or(exit.map(|exit| exit.started.as_str()));
+    let started = container.started.as_deref().or_else(|| exit.map(|exit| exit.started.as_str()));
     api::ContainerStatus {
         id: container.id.to_string(),
         metadata: Some(metadata(container)),
