@@ -171,7 +171,7 @@ fn a_log_is_in_cri_form_and_goes_on_in_a_new_file_when_it_is_moved_away() {
     let world = World::new();
     let pod = world.pod("web");
     let id = world.start(&pod, world.config("main", &["lines", "0", "20"]));
-    world.says("main.log", " stdout F 2");
+    world.says("main.log", " stdout F line 2");
     let first = world.log("main.log");
     let line = first.lines().next().unwrap();
     let (time, rest) = line.split_once(' ').unwrap();
