@@ -36,7 +36,7 @@ fn containers_and_pods_are_measured() {
     let request = PodSandboxStatsRequest { pod_sandbox_id: other };
     let idle_pod = world.ok(world.runtime().pod_sandbox_stats(request)).stats.unwrap();
     let linux = idle_pod.linux.unwrap();
-    assert_eq!(linux.process.unwrap().process_count.unwrap().value, 1);
+    assert!(linux.process.unwrap().process_count.unwrap().value >= 1);
     assert_eq!(linux.containers[0].attributes.as_ref().unwrap().id, idle);
     world.end();
 }
