@@ -30,7 +30,7 @@ pub fn look(root: &Root) -> Result<Vec<PodView>, Failure> {
 
 /// The one pod that is meant. A name means more than the beginning of an id.
 pub fn find(pods: &[PodView], text: &str) -> Result<Named, Failure> {
-    let by_name = pods.iter().filter(|pod| is_called(pod, text)).map(|pod| Named::pod(pod)).collect();
+    let by_name = pods.iter().filter(|pod| is_called(pod, text)).map(Named::pod).collect();
     let found: Vec<Named> =
         Some(by_name).filter(|found: &Vec<_>| !found.is_empty()).unwrap_or_else(|| by_id(pods, text));
     match <[Named; 1]>::try_from(found) {
