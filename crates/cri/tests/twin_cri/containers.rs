@@ -154,12 +154,12 @@ fn containers_are_listed_by_pod_state_label_and_the_beginning_of_their_id() {
     assert_eq!(list(of_pod), sorted(vec![&running, &created]));
     let state = |state: ContainerState| Some(ContainerStateValue { state: state.into() });
     let runs = ContainerFilter { state: state(ContainerState::ContainerRunning), ..Default::default() };
-    assert_eq!(list(runs), [running.clone()]);
+    assert_eq!(list(runs), std::slice::from_ref(&running));
     let unknown = ContainerFilter { state: state(ContainerState::ContainerUnknown), ..Default::default() };
     assert!(list(unknown).is_empty());
     let label_selector = [("role".to_owned(), "created".to_owned())].into();
     let labelled = ContainerFilter { label_selector, pod_sandbox_id: pod, ..Default::default() };
-    assert_eq!(list(labelled), [created.clone()]);
+    assert_eq!(list(labelled), std::slice::from_ref(&created));
     assert_eq!(list(ContainerFilter { id: created[..13].into(), ..Default::default() }), [created]);
     assert!(list(ContainerFilter { id: "nobody".into(), ..Default::default() }).is_empty());
     world.end();

@@ -91,10 +91,13 @@ fn pods_are_listed_by_state_label_and_the_beginning_of_their_id() {
     both.sort();
     assert_eq!(list(PodSandboxFilter::default()), both);
     let ready = Some(PodSandboxStateValue { state: PodSandboxState::SandboxReady.into() });
-    assert_eq!(list(PodSandboxFilter { state: ready, ..Default::default() }), [second.clone()]);
+    assert_eq!(list(PodSandboxFilter { state: ready, ..Default::default() }), std::slice::from_ref(&second));
     let label_selector = [("app".to_owned(), "one".to_owned())].into();
-    assert_eq!(list(PodSandboxFilter { label_selector, ..Default::default() }), [first.clone()]);
-    assert_eq!(list(PodSandboxFilter { id: first[..13].to_owned(), ..Default::default() }), [first.clone()]);
+    assert_eq!(list(PodSandboxFilter { label_selector, ..Default::default() }), std::slice::from_ref(&first));
+    assert_eq!(
+        list(PodSandboxFilter { id: first[..13].to_owned(), ..Default::default() }),
+        std::slice::from_ref(&first)
+    );
     assert!(list(PodSandboxFilter { id: "nobody".to_owned(), ..Default::default() }).is_empty());
     let streamed = world.wait(async {
         let request = StreamPodSandboxesRequest::default();

@@ -653,10 +653,11 @@ pub(super) const ROWS: &[Row] = &[
         code: Code::NotFound,
         call: |s| {
             Box::pin(async {
-                done(s.world.runtime().start_container(StartContainerRequest {
-                    container_id: "nobody".into(),
-                    ..Default::default()
-                }))
+                done(
+                    s.world
+                        .runtime()
+                        .start_container(StartContainerRequest { container_id: "nobody".into() }),
+                )
                 .await
             })
         },
@@ -679,10 +680,11 @@ pub(super) const ROWS: &[Row] = &[
         code: Code::NotFound,
         call: |s| {
             Box::pin(async {
-                done(s.world.runtime().container_stats(ContainerStatsRequest {
-                    container_id: "nobody".into(),
-                    ..Default::default()
-                }))
+                done(
+                    s.world
+                        .runtime()
+                        .container_stats(ContainerStatsRequest { container_id: "nobody".into() }),
+                )
                 .await
             })
         },
@@ -692,10 +694,11 @@ pub(super) const ROWS: &[Row] = &[
         code: Code::NotFound,
         call: |s| {
             Box::pin(async {
-                done(s.world.runtime().reopen_container_log(ReopenContainerLogRequest {
-                    container_id: "nobody".into(),
-                    ..Default::default()
-                }))
+                done(
+                    s.world
+                        .runtime()
+                        .reopen_container_log(ReopenContainerLogRequest { container_id: "nobody".into() }),
+                )
                 .await
             })
         },

@@ -160,7 +160,6 @@ pub(super) const ROWS: &[Row] = &[
                     stdin: true,
                     stdout: true,
                     stderr: true,
-                    ..Default::default()
                 }))
                 .await
             })
