@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 pub use layer::Layer;
+use layer::Packed;
+pub(crate) use ready::linux;
 pub use ready::{agnhost, busybox, pause, windows_program};
 
 mod layer;
@@ -137,17 +139,19 @@ impl ImageBuilder {
     }
 
     pub fn build(&self) -> Result<Image> {
-        let tars = self.layers.iter().map(Layer::tar).collect::<Result<Vec<_>>>()?;
-        let packed = tars.iter().map(|tar| layer::gzip(tar)).collect::<Result<Vec<_>>>()?;
-        let config = self.configuration(&tars);
-        let layers: Vec<_> = packed.iter().map(|blob| descriptor(LAYER, blob)).collect();
+        let packed = self.layers.iter().map(Layer::packed).collect::<Result<Vec<_>>>()?;
+        let config = self.configuration(packed.iter().map(|layer| layer.diff_id.clone()).collect());
+        let descriptor_of =
+            |layer: &&Packed| json!({"mediaType": LAYER, "digest": layer.digest, "size": layer.blob.len()});
+        let layers: Vec<_> = packed.iter().map(descriptor_of).collect();
         let manifest = json!({
             "schemaVersion": 2,
             "mediaType": MANIFEST,
             "config": descriptor(CONFIG, &config),
             "layers": layers,
         });
-        let blobs = packed.into_iter().chain([config]).map(|bytes| (digest(&bytes), bytes.into())).collect();
+        let layers = packed.iter().map(|layer| (layer.digest.clone(), Arc::clone(&layer.blob)));
+        let blobs = layers.chain([(digest(&config), config.into())]).collect();
         let document = Document::new(MANIFEST, &manifest);
         Ok(Image {
             media_type: MANIFEST,
@@ -170,7 +174,7 @@ impl ImageBuilder {
     /// What `docker load` reads and `docker save` used to write.
     pub fn write_docker_archive(&self, path: impl AsRef<Path>) -> Result<()> {
         let tars = self.layers.iter().map(Layer::tar).collect::<Result<Vec<_>>>()?;
-        let config = self.configuration(&tars);
+        let config = self.configuration(tars.iter().map(|tar| digest(tar)).collect());
         layout::write_docker_archive(path.as_ref(), &config, &tars, self.reference.as_deref())
     }
 
@@ -185,8 +189,8 @@ impl ImageBuilder {
         self
     }
 
-    fn configuration(&self, tars: &[Vec<u8>]) -> Vec<u8> {
-        let ids = self.diff_ids.clone().unwrap_or_else(|| tars.iter().map(|tar| digest(tar)).collect());
+    fn configuration(&self, diff_ids: Vec<String>) -> Vec<u8> {
+        let ids = self.diff_ids.clone().unwrap_or(diff_ids);
         let mut document = self.platform();
         document["created"] = "1970-01-01T00:00:00Z".into();
         document["config"] = json!(self.config);

@@ -5,6 +5,7 @@
 //! * [`machine`]: a node's world, which can be rebooted
 //! * [`registry`]: an image registry that can be told to misbehave
 //! * [`image`]: images for it, made from files
+//! * [`cri`]: a container runtime under foreign judges, with all that they ask for
 //! * [`wine`]: Windows programs, under Wine
 //! * [`webhook`]: an API server's side of an admission webhook
 //! * [`guard`]: why nothing of all this stays on the host, whatever happens to a test
@@ -12,6 +13,7 @@
 
 pub mod api;
 pub mod control_plane;
+pub mod cri;
 pub mod disk;
 pub mod guard;
 pub mod image;

@@ -3,11 +3,14 @@
 //! `ip netns` is not used: it leaves a mount at /run/netns behind and its names are the whole host's.
 
 use std::fs::{self, File};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::guard::{Guard, Resource};
 use crate::tools::progress::run;
@@ -36,6 +39,18 @@ pub struct Netns {
 pub struct Subnet {
     base: Ipv4Addr,
     _lock: File,
+}
+
+/// Listens in another network: `namespace` is a `/proc/PID/ns/net` or a file that one is bound to. A socket stays in the
+/// network it was made in, so only a thread that ends at once goes there.
+pub fn listen_in(namespace: &Path, address: SocketAddr) -> Result<TcpListener> {
+    let file = File::open(namespace).with_context(|| format!("open {}", namespace.display()))?;
+    let listening = thread::spawn(move || {
+        move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).context("enter it")?;
+        TcpListener::bind(address).with_context(|| format!("listen at {address}"))
+    });
+    let listening = listening.join().map_err(|_| anyhow!("the thread that listens panicked"))?;
+    listening.with_context(|| format!("in the network of {}", namespace.display()))
 }
 
 // === impl Netns ===

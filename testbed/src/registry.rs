@@ -4,6 +4,7 @@
 //! faults, so that what is not made wrong on purpose is what clients meet in the world.
 
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
@@ -11,6 +12,7 @@ use anyhow::{Context, Result};
 pub use auth::{Auth, TOKEN_PATH};
 pub use fault::{Fault, Wrong};
 pub use log::Request;
+pub use relay::Relay;
 pub use tls::Front;
 
 use crate::image::Image;
@@ -24,6 +26,7 @@ mod fault;
 mod http;
 mod log;
 mod proxy;
+mod relay;
 mod tls;
 
 /// How a registry is to be.
@@ -108,6 +111,11 @@ impl Registry {
     /// A second address for the same registry, with TLS and a certificate of this authority for 127.0.0.1.
     pub fn with_tls(&self, ca: &Ca) -> Result<Front> {
         Front::start(self.address(), &ca.issue(&["127.0.0.1"])?)
+    }
+
+    /// A second address for the same registry, in another network: a machine's own loopback, for example.
+    pub fn seen_in(&self, namespace: &Path, address: SocketAddr) -> Result<Relay> {
+        Relay::start(self.address(), namespace, address)
     }
 
     /// Puts an image in as `repository:tag`.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, Result};
 use flate2::{Compression, GzBuilder};
@@ -16,6 +17,17 @@ pub struct Layer {
     entries: BTreeMap<String, Entry>,
     /// A tar file that somebody else wrote, instead.
     whole: Option<Vec<u8>>,
+    /// Packed once for all images that share the layer: compression is the slowest part of a test's image.
+    packed: Arc<OnceLock<Packed>>,
+}
+
+/// A layer as a registry has it.
+#[derive(Debug)]
+pub(super) struct Packed {
+    pub(super) blob: super::Blob,
+    pub(super) digest: String,
+    /// The digest of what is compressed in it.
+    pub(super) diff_id: String,
 }
 
 #[derive(Debug, Clone)]
@@ -79,7 +91,19 @@ impl Layer {
             self.entries.entry(path[..at].to_owned()).or_insert(Entry::Directory { mode: 0o755 });
         }
         self.entries.insert(path.to_owned(), entry);
+        self.packed = Arc::default();
         self
+    }
+
+    pub(super) fn packed(&self) -> Result<&Packed> {
+        if self.packed.get().is_none() {
+            let tar = self.tar()?;
+            let blob: super::Blob = gzip(&tar)?.into();
+            let packed = Packed { digest: super::digest(&blob), blob, diff_id: super::digest(&tar) };
+            // Another thread may have been faster with the same.
+            let _ = self.packed.set(packed);
+        }
+        self.packed.get().context("a layer that was packed")
     }
 
     pub(super) fn tar(&self) -> Result<Vec<u8>> {
@@ -131,7 +155,7 @@ pub(super) fn append_member(
 }
 
 /// No name and no time in the gzip header. Fast: the tests' programs are large and stay here.
-pub(super) fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
+fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut gzip = GzBuilder::new().mtime(0).operating_system(255).write(Vec::new(), Compression::fast());
     gzip.write_all(bytes).and_then(|()| gzip.finish()).context("compress a layer")
 }

@@ -38,7 +38,8 @@ pub fn windows_program(exe: impl AsRef<Path>) -> Result<ImageBuilder> {
     Ok(ImageBuilder::new("windows", "amd64").layer(layer).entrypoint([name]))
 }
 
-fn linux() -> ImageBuilder {
+/// Nothing but a platform and a path.
+pub(crate) fn linux() -> ImageBuilder {
     let arch = match std::env::consts::ARCH {
         "x86_64" => "amd64",
         "aarch64" => "arm64",
