@@ -1,26 +1,150 @@
-//! `cargo xtask e2e`: the slow suites of other projects (critest, e2e.test, sonobuoy), by name.
+//! `cargo xtask e2e NAME`: programs of other projects judge ours (critest, a stock kubelet), each in a world of its own.
+//!
+//! A suite that is content writes `docs/proofs/e2e-NAME.json`; one that is not leaves what it found in `target/e2e`
+//! and ends with exit code 1.
 
-use anyhow::Result;
+use std::fs;
+use std::path::PathBuf;
 
-/// One slow suite; its verdict is committed as `docs/proofs/NAME.json`.
+use anyhow::{Context, Result};
+use clap::Args;
+use serde::Serialize;
+use testbed::tools::{cargo, progress, repo_root};
+
+use crate::results::{self, Stamp};
+
+mod critest;
+mod kubelet;
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Which one; `list` names them
+    #[arg(default_value = "list")]
+    name: String,
+    /// Take the results of the peer from the last run, which saves half of the time
+    #[arg(long)]
+    keep_peer: bool,
+    /// Judge this porthole instead of one that is built now; nothing is proved then
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+}
+
+/// One slow suite; its verdict is committed as `docs/proofs/e2e-NAME.json`.
 #[derive(Debug)]
 struct Suite {
     name: &'static str,
     what: &'static str,
-    run: fn() -> Result<()>,
+    run: fn(&Options) -> Result<bool>,
 }
 
-/// Empty until there is a CRI service and a node for them to judge.
-const SUITES: &[Suite] = &[];
+const SUITES: &[Suite] = &[
+    Suite {
+        name: "critest",
+        what: "the validation suite of CRI on porthole's twin, beside containerd",
+        run: critest::run,
+    },
+    Suite {
+        name: "kubelet",
+        what: "a stock kubelet on porthole's twin: static pods, and as a node of a real cluster",
+        run: kubelet::run,
+    },
+];
 
-pub(crate) fn run() -> Result<()> {
-    println!("{:<20} what", "suite");
-    for suite in SUITES {
-        println!("{:<20} {}", suite.name, suite.what);
-        (suite.run)()?;
+/// The paths that both suites are about.
+const PATHS: &[&str] = &[
+    "crates/cri",
+    "crates/streaming",
+    "crates/runtime",
+    "crates/holder",
+    "crates/images",
+    "crates/os",
+    "crates/plan",
+    "crates/porthole/src/cri.rs",
+];
+
+/// What a committed proof has beside its suite's own findings.
+#[derive(Debug, Serialize)]
+struct Proof<'a, T: Serialize> {
+    name: &'a str,
+    pass: bool,
+    commit: String,
+    /// The tree had changes that the commit does not have.
+    dirty: bool,
+    paths: &'static [&'static str],
+    proves: &'a [Claim],
+    #[serde(flatten)]
+    found: &'a T,
+}
+
+/// A requirement that a suite shows, at a level.
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Claim {
+    id: &'static str,
+    level: &'static str,
+}
+
+pub(crate) fn run(options: &Options) -> Result<bool> {
+    if options.name == "list" {
+        for Suite { name, what, .. } in SUITES {
+            println!("{name:<12} {what}");
+        }
+        return Ok(true);
     }
-    if SUITES.is_empty() {
-        println!("no slow suites yet: they need the CRI service and the node agent");
+    let suite = SUITES.iter().find(|suite| suite.name == options.name);
+    let suite = suite.with_context(|| format!("no suite {}; see cargo xtask e2e list", options.name))?;
+    (suite.run)(options)
+}
+
+/// Every suite, also after one that is not content; whether all are.
+pub(crate) fn run_all() -> Result<bool> {
+    let ends = SUITES.iter().map(|suite| {
+        println!("=== {} ===", suite.name);
+        (suite.run)(&Options { name: suite.name.into(), keep_peer: false, program: None })
+    });
+    Ok(ends.collect::<Result<Vec<bool>>>()?.into_iter().all(|content| content))
+}
+
+// === impl Options ===
+
+impl Options {
+    /// Whether a content suite is a proof: another program than this tree's says nothing of it.
+    fn proves(&self, pass: bool) -> bool {
+        pass && self.program.is_none()
+    }
+}
+
+/// Writes what a suite found: to `docs/proofs` if it is content, and to `target/e2e` in any case.
+fn record<T: Serialize>(options: &Options, pass: bool, proves: &[Claim], found: &T) -> Result<()> {
+    let Stamp { commit, dirty } = Stamp::now()?;
+    let name = options.name.as_str();
+    let proof = Proof { name, pass, commit, dirty, paths: PATHS, proves, found };
+    let text = serde_json::to_string_pretty(&proof)? + "\n";
+    results::store(&directory()?.join(format!("{name}.json")), &text)?;
+    if options.proves(pass) {
+        results::store(&proof_path(name)?, &text)?;
     }
     Ok(())
+}
+
+fn proof_path(name: &str) -> Result<PathBuf> {
+    Ok(repo_root()?.join(format!("docs/proofs/e2e-{name}.json")))
+}
+
+/// Where logs and findings are kept.
+fn directory() -> Result<PathBuf> {
+    let dir = repo_root()?.join("target/e2e");
+    fs::create_dir_all(&dir).with_context(|| format!("create {}", dir.display()))?;
+    Ok(dir)
+}
+
+/// Our program, as a plain build makes it, unless another is to be judged.
+fn porthole(options: &Options) -> Result<PathBuf> {
+    if let Some(program) = &options.program {
+        return program.canonicalize().with_context(|| format!("find {}", program.display()));
+    }
+    let mut command = cargo::command("build")?;
+    cargo::reporting(&mut command).args(["--package", "porthole", "--bin", "porthole"]);
+    let output = progress::step("build porthole", || progress::run(&mut command))?;
+    let built = cargo::built(&output.stdout)?.into_iter().find(|built| built.name == "porthole");
+    built.map(|built| built.path).context("cargo named no porthole")
 }

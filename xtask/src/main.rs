@@ -40,8 +40,8 @@ enum Task {
     FmtLint,
     /// Fuzz the parsers of foreign bytes
     Fuzz(fuzz::Options),
-    /// The slow suites of other projects
-    E2e,
+    /// Let programs of other projects judge ours: critest, a stock kubelet
+    E2e(e2e::Options),
     /// Measure a promise beside the program a user would pick instead
     Bench(bench::Options),
     /// Thousands of execs and pods: nothing may grow
@@ -72,7 +72,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Test(options) => gate::run(&options),
         Task::FmtLint => Ok(answer(gate::lint::run_alone())),
         Task::Fuzz(options) => fuzz::run(&options).map(answer),
-        Task::E2e => e2e::run().map(done),
+        Task::E2e(options) => e2e::run(&options).map(answer),
         Task::Bench(options) => bench::run(&options).map(answer),
         Task::Soak => soak::run().map(answer),
         Task::Mutants(options) => mutants::run(&options).map(answer),

@@ -1,0 +1,117 @@
+//! A stock kubelet on `porthole cri`: static pods without a cluster, then a node of a real one, driven by kubectl.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use testbed::control_plane::{self, ControlPlane};
+use testbed::cri::kubelet::Kubelet;
+use testbed::cri::{Runtime, World};
+use testbed::tools::{debian, go_tool, progress};
+
+use super::{Claim, Options, directory, porthole, record};
+use crate::gate::suite::static_fixture;
+use cluster::Cluster;
+
+mod cluster;
+mod pods;
+mod standalone;
+mod streams;
+
+const PROVES: &[Claim] = &[
+    Claim { id: "RT-01", level: "foreign" },
+    Claim { id: "HP-23", level: "foreign" },
+    Claim { id: "HP-30", level: "cluster" },
+];
+
+/// One thing that is looked at. Later ones may need what earlier ones made.
+struct Check<T> {
+    name: &'static str,
+    run: fn(&T) -> Result<()>,
+}
+
+/// What the checks found, in their order.
+#[derive(Debug, Default, Serialize)]
+struct Found {
+    checks: Vec<Checked>,
+}
+
+#[derive(Debug, Serialize)]
+struct Checked {
+    part: &'static str,
+    name: &'static str,
+    pass: bool,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    said: String,
+}
+
+pub(super) fn run(options: &Options) -> Result<bool> {
+    debian::ensure(&["curl", "iptables"])?;
+    go_tool("kubelet")?;
+    let (fixture, program) = (static_fixture()?, porthole(options)?);
+    let mut found = Found::default();
+    let alone = progress::step("a kubelet without a cluster", || {
+        let world = World::start("kubelet-alone", &fixture, &[&program])?;
+        let runtime = Runtime::porthole(&world, &program)?;
+        let kubelet = Kubelet::standalone(&world, &runtime)?;
+        let alone = standalone::Standalone { world, runtime };
+        found.check("standalone", standalone::CHECKS, &alone);
+        kubelet.stop(&alone.world)?;
+        keep_logs(&alone.world, &["kubelet-standalone", "porthole"], "standalone")
+    });
+    found.part("standalone", "the kubelet starts and ends", alone);
+    let joined = progress::step("a kubelet in a cluster", || {
+        let plane = ControlPlane::start(control_plane::Options::default())?;
+        let world = World::start("kubelet-joined", &fixture, &[&program])?;
+        let address = world.machine.attach(&plane)?;
+        let runtime = Runtime::porthole(&world, &program)?;
+        let kubelet = Kubelet::joined(&world, &runtime, &plane, address)?;
+        let cluster = Cluster::new(plane, world, runtime)?;
+        for checks in [cluster::CHECKS, streams::CHECKS, cluster::LAST_CHECKS] {
+            found.check("cluster", checks, &cluster);
+        }
+        kubelet.stop(&cluster.world)?;
+        keep_logs(&cluster.world, &["kubelet-joined", "porthole"], "joined")
+    });
+    found.part("cluster", "the kubelet starts and ends", joined);
+    found.conclude(options)
+}
+
+fn keep_logs(world: &World, names: &[&str], of: &str) -> Result<()> {
+    for name in names {
+        let kept = directory()?.join(format!("kubelet-{of}-{name}.log"));
+        std::fs::copy(world.dir().join(format!("{name}.log")), kept)
+            .with_context(|| format!("keep {name}'s log"))?;
+    }
+    Ok(())
+}
+
+// === impl Found ===
+
+impl Found {
+    fn check<T>(&mut self, part: &'static str, checks: &[Check<T>], subject: &T) {
+        for check in checks {
+            let begun = Instant::now();
+            let end = (check.run)(subject);
+            let word = if end.is_ok() { "ok" } else { "FAILED" };
+            println!("{part}: {} … {word} ({:.1} s)", check.name, begun.elapsed().as_secs_f64());
+            self.part(part, check.name, end);
+        }
+    }
+
+    fn part(&mut self, part: &'static str, name: &'static str, end: Result<()>) {
+        let said = end.err().map(|error| format!("{error:#}")).unwrap_or_default();
+        if !said.is_empty() {
+            println!("{part}: {name}: {said}");
+        }
+        self.checks.push(Checked { part, name, pass: said.is_empty(), said });
+    }
+
+    fn conclude(&self, options: &Options) -> Result<bool> {
+        let passed = self.checks.iter().filter(|check| check.pass).count();
+        let pass = passed == self.checks.len();
+        println!("{passed} of {} checks passed", self.checks.len());
+        record(options, pass, PROVES, self)?;
+        Ok(pass)
+    }
+}
