@@ -59,7 +59,7 @@ pub(super) fn parse(file: impl AsRef<Path>, text: &str) -> Result<Vec<Annotation
         } else if claims.is_empty() || line.starts_with("//") {
             continue;
         } else if line.starts_with('#') {
-            is_test |= line == "#[test]";
+            is_test |= line == "#[test]" || line.starts_with("#[tokio::test");
         } else if let (true, Some(function)) = (is_test, function(line)) {
             found.extend(claims.drain(..).map(|(id, level)| Annotation {
                 id: id.into(),
@@ -143,6 +143,13 @@ mod tests {
         let found = parse("crates/os/tests/twin_job.rs", text).expect("parses");
         let claims: Vec<_> = found.iter().map(|a| (a.id.as_str(), a.level, a.function.as_str())).collect();
         assert_eq!(claims, [("HP-07", Level::Twin, "dies_as_one"), ("HP-08", Level::Wine, "dies_as_one")]);
+    }
+
+    #[test]
+    fn a_test_that_waits_is_a_test_too() {
+        let text = "// proves: HP-23 twin\n#[tokio::test(flavor = \"multi_thread\")]\nasync fn streams() {\n";
+        let found = parse("crates/streaming/tests/twin_streaming/a.rs", text).expect("parses");
+        assert_eq!(found[0].function, "streams");
     }
 
     #[test]
