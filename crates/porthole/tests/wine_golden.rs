@@ -20,7 +20,7 @@ fn needs_binds(row: &Row) -> bool {
     by_path(row.directory()) || row.words.iter().any(|word| by_path(word))
 }
 
-/// A path from the root without a drive is one of the drive that porthole itself stands on: here that is Wine's Z, which
+/// A defect: a path from the root without a drive is one of the drive that porthole itself stands on: here that is Wine's Z, which
 /// is not the table's. Not run.
 fn needs_a_drive(row: &Row) -> bool {
     let from_root = |text: &str| text.contains("only-host") && text.starts_with(['/', '\\']);
