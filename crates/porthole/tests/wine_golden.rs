@@ -20,8 +20,8 @@ fn needs_binds(row: &Row) -> bool {
     by_path(row.directory()) || row.words.iter().any(|word| by_path(word))
 }
 
-/// A defect: a path from the root without a drive is one of the drive that porthole itself stands on: here that is Wine's Z, which
-/// is not the table's. Not run.
+/// A defect: a path from the root without a drive is looked for on the drive that porthole itself stands on, which here
+/// is Wine's Z and not the table's. Not run.
 fn needs_a_drive(row: &Row) -> bool {
     let from_root = |text: &str| text.contains("only-host") && text.starts_with(['/', '\\']);
     from_root(row.directory()) || row.words.iter().any(|word| from_root(word))
