@@ -214,13 +214,20 @@ impl Container {
         Err(RuntimeError::State { verb, id: self.id.clone(), found, wanted: named })
     }
 
-    /// Changes the record, on disk first.
     fn rewrite(&self, change: impl FnOnce(&mut ContainerRecord)) -> std::io::Result<()> {
-        let mut life = self.life();
-        let mut record = life.record.clone();
+        self.life().rewrite(&self.dir, change)
+    }
+}
+
+// === impl Life ===
+
+impl Life {
+    /// Changes the record, on disk first.
+    fn rewrite(&mut self, dir: &ContainerDir, change: impl FnOnce(&mut ContainerRecord)) -> std::io::Result<()> {
+        let mut record = self.record.clone();
         change(&mut record);
-        record::write(&self.dir.record(), &record)?;
-        life.record = record;
+        record::write(&dir.record(), &record)?;
+        self.record = record;
         Ok(())
     }
 }

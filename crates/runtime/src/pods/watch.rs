@@ -78,14 +78,13 @@ impl Runtime {
             drop(exit.write(&container.dir.exit()));
         }
         let message = termination::message(&container.life().record, &container.dir, exit);
-        let changed = container.rewrite(|record| {
+        let mut life = container.life();
+        // In one go: whoever sees that it has ended sees how.
+        drop(life.rewrite(&container.dir, |record| {
             record.state = State::Exited;
             record.termination_message = message;
-        });
-        let mut life = container.life();
-        if changed.is_err() {
-            life.record.state = State::Exited;
-        }
+        }));
+        life.record.state = State::Exited;
         life.exit = Some(exit.clone());
         life.pid = None;
         life.started = Some(exit.started.clone());

@@ -236,3 +236,30 @@ fn filters_take_what_they_say() {
     );
     world.end();
 }
+
+/// A kubelet that were told of an end without its code would take it for a success.
+#[test]
+fn whoever_sees_that_a_container_has_ended_sees_how() {
+    const LIVES: usize = 60;
+    let world = World::new();
+    let pod = world.pod("web");
+    for number in 0..LIVES {
+        let id = world.create(&pod, world.config(&format!("c{number}"), &["exit", "3"])).unwrap();
+        std::thread::scope(|threads| {
+            let watch = || {
+                loop {
+                    let seen = world.runtime().status(&id).unwrap();
+                    if seen.state == Exited {
+                        return (seen.exit.map(|exit| exit.code), seen.pid);
+                    }
+                }
+            };
+            let watchers = [(); 3].map(|()| threads.spawn(watch));
+            world.runtime().start(&id).unwrap();
+            for watcher in watchers {
+                assert_eq!(watcher.join().unwrap(), (Some(3), None), "life {number}");
+            }
+        });
+    }
+    world.end();
+}
