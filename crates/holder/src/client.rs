@@ -7,7 +7,9 @@ use os::channel::{Connection, Endpoint};
 use os::job::{JobLimits, JobStats};
 
 use crate::exit::ExitRecord;
-use crate::protocol::{Answer, Exec, FrameError, Held, Launch, Refusal, Request, UNDERSTOOD, receive, send};
+use crate::protocol::{
+    Answer, Exec, FrameError, Held, Launch, Refusal, Request, Started, UNDERSTOOD, receive, send,
+};
 use crate::server::LONGEST_WAIT;
 use crate::stream::ChunkError;
 pub use stream::{Heard, Stream, StreamReader, StreamWriter};
@@ -84,13 +86,13 @@ impl Client {
         Ok(client)
     }
 
-    pub fn start(&mut self, mut launch: Launch) -> Result<u32, ClientError> {
+    pub fn start(&mut self, mut launch: Launch) -> Result<Started, ClientError> {
         if self.version < 2 {
             let said = launch.in_words_of_version_1();
             launch = said.map_err(|what| ClientError::Older { what, version: self.version })?;
         }
         match self.ask(&Request::Start(Box::new(launch)))? {
-            Answer::Started { pid } => Ok(pid),
+            Answer::Started(started) => Ok(started),
             _ => Err(ClientError::OffTopic),
         }
     }

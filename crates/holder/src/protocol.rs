@@ -70,9 +70,7 @@ pub enum Answer {
         version: u8,
         pid: u32,
     },
-    Started {
-        pid: u32,
-    },
+    Started(Started),
     Stopping,
     Ended(ExitRecord),
     /// To a wait that took long: ask again.
@@ -91,6 +89,15 @@ pub enum Answer {
         why: Refusal,
         message: String,
     },
+}
+
+/// A container that runs now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
+    pub pid: u32,
+    /// By the holder's clock, as it stands in [`Held`] and in the exit record. Version 1 did not say it here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<String>,
 }
 
 /// Why a request was not carried out, for the agent to branch on; the message is for people.
@@ -211,6 +218,7 @@ impl Answer {
     pub fn in_words_of(mut self, version: u8) -> Answer {
         if version < 2 {
             match &mut self {
+                Answer::Started(started) => started.started = None,
                 Answer::Ended(record) => record.reason = record.reason.as_in_version_1(),
                 Answer::Containers(held) => {
                     for record in held.iter_mut().filter_map(|held| held.exit.as_mut()) {

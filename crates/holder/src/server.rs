@@ -15,7 +15,7 @@ use crate::container::{Container, End, StateError, UseError, Waiting, small_thre
 use crate::converse::accept;
 use crate::exec::{Exec, Session};
 use crate::fail;
-use crate::protocol::{self, Answer, Launch, Refusal, Request, VERSION};
+use crate::protocol::{self, Answer, Held, Launch, Refusal, Request, Started, VERSION};
 
 /// A holder that holds nothing and hears from nobody goes away: an agent that died between starting a
 /// holder and using it leaves nothing behind. Exits are on disk by then.
@@ -250,9 +250,9 @@ impl Server {
         };
         match Container::start(launch, ended) {
             Ok(container) => {
-                let pid = container.pid();
+                let Held { pid, started, .. } = container.held();
                 self.containers.insert(id, container);
-                Answer::Started { pid }
+                Answer::Started(Started { pid, started: Some(started) })
             }
             Err(e) => refused(e.refusal(), e.to_string()),
         }

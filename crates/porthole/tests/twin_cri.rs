@@ -176,10 +176,8 @@ fn an_agent_that_is_killed_leaves_its_containers_and_the_next_one_has_them() {
     assert_eq!(again, uri, "what the dead one left is replaced");
     let mut client = world.client(&uri);
     let (after, same) = world.status(&mut client, &id);
-    // The holder's clock takes the place of the dead agent's, which read it a moment later.
-    assert!((after.started_at - before.started_at).abs() < 10_000_000_000, "{after:?}");
-    let after = ContainerStatus { started_at: before.started_at, ..after };
-    assert_eq!((&after, same), (&before, pid));
+    assert!(before.started_at > 0, "{before:?}");
+    assert_eq!((&after, same), (&before, pid), "also when it was started");
     let exec = ExecSyncRequest {
         container_id: id,
         cmd: ["./fixture", "print", "hello"].map(String::from).to_vec(),

@@ -92,6 +92,8 @@ struct Container {
 #[derive(Debug)]
 struct Life {
     record: ContainerRecord,
+    /// The record says `Running` already, for whoever comes after a crash; the holder has not said it yet.
+    launching: bool,
     pid: Option<u32>,
     started: Option<String>,
     exit: Option<ExitRecord>,
@@ -217,13 +219,25 @@ impl Container {
     fn rewrite(&self, change: impl FnOnce(&mut ContainerRecord)) -> std::io::Result<()> {
         self.life().rewrite(&self.dir, change)
     }
+
+    /// The same as the first step of a start.
+    fn begin_launch(&self, change: impl FnOnce(&mut ContainerRecord)) -> std::io::Result<()> {
+        let mut life = self.life();
+        life.rewrite(&self.dir, change)?;
+        life.launching = true;
+        Ok(())
+    }
 }
 
 // === impl Life ===
 
 impl Life {
     /// Changes the record, on disk first.
-    fn rewrite(&mut self, dir: &ContainerDir, change: impl FnOnce(&mut ContainerRecord)) -> std::io::Result<()> {
+    fn rewrite(
+        &mut self,
+        dir: &ContainerDir,
+        change: impl FnOnce(&mut ContainerRecord),
+    ) -> std::io::Result<()> {
         let mut record = self.record.clone();
         change(&mut record);
         record::write(&dir.record(), &record)?;

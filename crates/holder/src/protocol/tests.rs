@@ -152,6 +152,17 @@ fn an_agent_of_version_1_hears_no_word_it_cannot_know() {
 }
 
 #[test]
+fn when_it_was_started_is_said_to_those_who_know_to_ask() {
+    let said = Answer::Started(Started { pid: 5, started: Some("s".into()) });
+    let text = |answer: Answer| String::from_utf8(encode(&answer).unwrap()[5..].to_vec()).unwrap();
+    assert_eq!(text(said.clone().in_words_of(2)), r#"{"Started":{"pid":5,"started":"s"}}"#);
+    assert_eq!(text(said.in_words_of(1)), r#"{"Started":{"pid":5}}"#);
+    // An agent reads either.
+    let older: Answer = decode(b"\x02{\"Started\":{\"pid\":5}}").unwrap();
+    assert_eq!(older, Answer::Started(Started { pid: 5, started: None }));
+}
+
+#[test]
 fn fields_of_a_newer_speaker_are_passed_over() {
     let body = b"\x02{\"Stop\":{\"id\":\"a\",\"grace_ms\":5,\"colour\":\"red\"}}";
     assert_eq!(decode::<Request>(body).unwrap(), Request::Stop { id: "a".into(), grace_ms: 5 });

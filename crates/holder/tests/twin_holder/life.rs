@@ -17,10 +17,11 @@ use crate::support::{Program, World, eventually, is_alive, refusal};
 fn a_container_runs_logs_and_leaves_a_record() {
     let world = World::lasting();
     let mut client = world.client();
-    client.start(world.shell("a", "echo out; echo err >&2; exit 7")).unwrap();
+    let begun = client.start(world.shell("a", "echo out; echo err >&2; exit 7")).unwrap();
     let record = client.wait("a").unwrap();
     assert_eq!((record.code, record.reason, record.message.as_deref()), (7, ExitReason::Error, None));
     assert!(record.started <= record.finished);
+    assert_eq!(begun.started.as_ref(), Some(&record.started), "one clock tells it");
     assert_eq!(world.record("a"), Some(record.clone()));
     let log = world.log("a");
     assert!(log.contains(" stdout F out\n") && log.contains(" stderr F err\n"), "{log}");
@@ -224,7 +225,7 @@ fn the_program_killed_takes_everything_along() {
     let mut program = Program::start();
     let mut client = program.world.client();
     let script = "sh -c 'trap \"\" TERM HUP; echo $$; exec sleep 600' & exec sleep 600";
-    let init = client.start(program.world.shell("a", script)).unwrap();
+    let init = client.start(program.world.shell("a", script)).unwrap().pid;
     eventually("the second process says its id", || program.world.log("a").ends_with('\n'));
     let log = program.world.log("a");
     let second: u32 = log.trim().rsplit(' ').next().unwrap().parse().unwrap();

@@ -70,7 +70,7 @@ impl World {
 
     /// A container that does nothing until it is stopped, and has said so.
     pub(crate) fn resting(&self, id: &str) -> u32 {
-        let pid = self.client().start(self.shell(id, "echo on; exec sleep 600")).unwrap();
+        let pid = self.client().start(self.shell(id, "echo on; exec sleep 600")).unwrap().pid;
         eventually("it runs", || self.log(id).contains("F on"));
         pid
     }

@@ -94,7 +94,15 @@ fn container_records(containers: &Path) -> Vec<(ContainerDir, ContainerRecord)> 
 
 impl Container {
     pub(super) fn new(dir: ContainerDir, record: ContainerRecord) -> Container {
-        let life = Life { record, pid: None, started: None, exit: None, secret: None, gone: false };
+        let life = Life {
+            record,
+            launching: false,
+            pid: None,
+            started: None,
+            exit: None,
+            secret: None,
+            gone: false,
+        };
         Container {
             id: life.record.id.clone(),
             dir,

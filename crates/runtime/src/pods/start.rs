@@ -10,7 +10,7 @@ use std::time::Duration;
 use holder::client::{Client, ClientError};
 use holder::clock;
 use holder::exit::{ExitReason, ExitRecord, START_ERROR_CODE};
-use holder::protocol::Refusal;
+use holder::protocol::{Held, Refusal, Started};
 use os::user::Identity;
 
 use super::{Container, Happened, Pod, Runtime, lock};
@@ -57,9 +57,9 @@ impl Runtime {
         let gate = lock(&container.gate);
         container.expect("start", State::Created)?;
         match self.launch(&pod, &container) {
-            Ok(pid) => {
+            Ok(Started { pid, started }) => {
                 let mut life = container.life();
-                (life.pid, life.started) = (Some(pid), Some(clock::now()));
+                (life.pid, life.started, life.launching) = (Some(pid), started, false);
                 drop(life);
                 self.tell(&pod, Some(&container), Happened::Started { pid });
                 self.watch(&pod, &container);
@@ -80,13 +80,13 @@ impl Runtime {
         }
     }
 
-    fn launch(&self, pod: &Pod, container: &Container) -> Result<u32, StartError> {
+    fn launch(&self, pod: &Pod, container: &Container) -> Result<Started, StartError> {
         let config = container.life().secret.as_ref().map(|secret| secret.config.clone());
         let config = config.ok_or(StartError::Forgotten)?;
         let prepared = self.prepare(pod, container, &config, None)?;
         let boot_id = self.inner.node.facts.boot_id.clone();
         let own = prepared.whom == Whom::Own;
-        let changed = container.rewrite(|record| {
+        let changed = container.begin_launch(|record| {
             (record.state, record.boot_id) = (State::Running, boot_id);
             record.room = Some(prepared.room.clone());
             record.identity = own.then_some(Identity::Own);
@@ -104,13 +104,15 @@ impl Runtime {
         }
         let mut holder = self.holder(pod)?;
         fail::point("launch");
-        let pid = match holder.start(launch) {
-            // An earlier agent's words arrived after all.
-            Err(ClientError::Refused { why: Refusal::Taken, .. }) => pid_of(&mut holder, &container.id)?,
+        let started = match holder.start(launch) {
+            // An earlier agent's words arrived after all; or a holder of an earlier version does not say when.
+            Err(ClientError::Refused { why: Refusal::Taken, .. }) | Ok(Started { started: None, .. }) => {
+                held(&mut holder, &container.id)?
+            }
             other => other?,
         };
         fail::point("launched");
-        Ok(pid)
+        Ok(started)
     }
 
     fn prepare(
@@ -143,6 +145,11 @@ impl Runtime {
     }
 }
 
-fn pid_of(holder: &mut Client, id: &ContainerId) -> Result<u32, ClientError> {
-    Ok(holder.list()?.iter().find(|held| held.id == id.as_str()).map_or(0, |held| held.pid))
+/// What the holder says of it.
+fn held(holder: &mut Client, id: &ContainerId) -> Result<Started, ClientError> {
+    let held = holder.list()?.into_iter().find(|held| held.id == id.as_str());
+    Ok(held.map_or_else(
+        || Started { pid: 0, started: Some(clock::now()) },
+        |Held { pid, started, .. }| Started { pid, started: Some(started) },
+    ))
 }

@@ -129,7 +129,8 @@ impl Container {
             id: self.id.clone(),
             pod: pod.clone(),
             config: record.config.clone(),
-            state: record.state,
+            // Whoever is told that it runs is told as what and since when.
+            state: if life.launching { State::Created } else { record.state },
             created: record.created.clone(),
             started: life.started.clone(),
             pid: life.pid,

@@ -44,7 +44,7 @@ impl Runtime {
             if let Some(exit) = see_to_the_end(&inner, &pod, &container, &boot_id)
                 && let Some(inner) = inner.upgrade()
             {
-                Runtime { inner }.ended(&pod, &container, &exit);
+                Runtime { inner }.ended(&pod, &container, exit);
             }
         });
         if let Err(e) = started {
@@ -52,7 +52,7 @@ impl Runtime {
         }
     }
 
-    fn ended(&self, pod: &Pod, container: &Container, exit: &ExitRecord) {
+    fn ended(&self, pod: &Pod, container: &Container, mut exit: ExitRecord) {
         let _gate = lock(&container.gate);
         if container.state() != State::Running {
             return;
@@ -63,10 +63,12 @@ impl Runtime {
             let swept = os::job::sweep(&self.inner.node.layout.job(&container.id));
             self.warn_if(pod, container, "end what its holder left", swept.map(drop));
             self.met(pod, Some(container), FailureMode::HolderLost);
+            // The holder took its clock along; what it had said of it stands.
+            exit.started = container.life().started.clone().unwrap_or(exit.started);
         }
-        self.record_end(container, exit);
+        self.record_end(container, &exit);
         fail::point("exit-recorded");
-        self.tell(pod, Some(container), Happened::Exited(exit.clone()));
+        self.tell(pod, Some(container), Happened::Exited(exit));
         self.clean_up(pod, container);
     }
 
@@ -84,7 +86,7 @@ impl Runtime {
             record.state = State::Exited;
             record.termination_message = message;
         }));
-        life.record.state = State::Exited;
+        (life.record.state, life.launching) = (State::Exited, false);
         life.exit = Some(exit.clone());
         life.pid = None;
         life.started = Some(exit.started.clone());
@@ -129,6 +131,7 @@ fn see_to_the_end(
     let id = container.id.as_str();
     let mut told = false;
     loop {
+        container.learn_if_unknown(|| now(pod, container, boot_id));
         let waited = Client::connect(&pod.endpoint).and_then(|mut client| client.wait(id));
         if let Ok(exit) = waited {
             return Some(exit);
@@ -173,6 +176,15 @@ fn now(pod: &Pod, container: &Container, boot_id: &str) -> Result<Fate, Silent> 
 // === impl Container ===
 
 impl Container {
+    /// As what it runs and since when, where its holder was silent when the runtime was opened.
+    fn learn_if_unknown(&self, ask: impl FnOnce() -> Result<Fate, Silent>) {
+        let unknown = self.life().pid.is_none();
+        if unknown && let Ok(Fate::Running(held)) = ask() {
+            let mut life = self.life();
+            (life.pid, life.started) = (Some(held.pid), Some(held.started));
+        }
+    }
+
     /// The end, once it has come; none if the container is removed or the time is over first.
     pub(super) fn wait_for_end(&self, limit: Option<Duration>) -> Option<ExitRecord> {
         let ended = |life: &mut super::Life| !(life.gone || life.record.state == State::Exited);

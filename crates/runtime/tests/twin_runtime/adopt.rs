@@ -20,6 +20,7 @@ fn everything_is_adopted_as_it_was() {
     let created = world.create(&pod, world.config("created", &["pause"])).unwrap();
     world.says(&running, "line 3");
     let before = world.runtime().status(&running).unwrap();
+    let ended_before = world.runtime().status(&ended).unwrap();
     world.close();
     // It ends with no agent there.
     std::thread::sleep(Duration::from_millis(600));
@@ -27,7 +28,10 @@ fn everything_is_adopted_as_it_was() {
     let runtime = world.runtime();
     let after = runtime.status(&running).unwrap();
     assert_eq!((after.pid, after.state), (before.pid, State::Running));
-    assert_eq!(runtime.status(&ended).unwrap().exit.unwrap().code, 5);
+    assert!(before.started.is_some());
+    assert_eq!(after.started, before.started, "who looks does not change when it was started");
+    assert_eq!(ended_before.exit.as_ref().unwrap().code, 5);
+    assert_eq!(runtime.status(&ended).unwrap(), ended_before);
     assert_eq!(runtime.wait(&ends).unwrap().code, 0);
     let said = world.said(&running).lines().count();
     eventually("it goes on", || (world.said(&running).lines().count() > said + 3).then_some(()));
@@ -72,12 +76,14 @@ fn a_holder_that_is_killed_takes_its_containers_along_and_the_pod_goes_on() {
     let pod = world.pod("p");
     let id = world.start(&pod, world.config("main", &["generations", "3"]));
     world.says(&id, "generation 3");
+    let started = world.runtime().status(&id).unwrap().started;
     let endpoint = world.runtime().node().layout.holder_endpoint(&pod);
     let holder = holder::client::Client::connect(&endpoint).unwrap().pid;
     let killed = std::process::Command::new("kill").args(["-9", &holder.to_string()]).status().unwrap();
     assert!(killed.success());
     let exit = world.runtime().wait(&id).unwrap();
     assert_eq!((exit.code, exit.reason), (137, ExitReason::HolderDied));
+    assert_eq!(Some(exit.started), started);
     assert_eq!(world.run(&pod, world.config("next", &["exit", "0"])).0, 0);
     world.end();
 }

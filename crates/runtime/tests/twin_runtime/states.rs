@@ -263,3 +263,35 @@ fn whoever_sees_that_a_container_has_ended_sees_how() {
     }
     world.end();
 }
+
+/// A record says `Running` before the holder is asked, for whoever comes after a crash; a kubelet that were told so then
+/// would find a container that runs since 1970.
+#[test]
+fn whoever_sees_that_a_container_runs_sees_as_what_and_since_when() {
+    const LIVES: usize = 30;
+    let world = World::new();
+    let pod = world.pod("web");
+    for number in 0..LIVES {
+        let id = world.create(&pod, world.config(&format!("c{number}"), &["pause"])).unwrap();
+        std::thread::scope(|threads| {
+            let watch = || {
+                loop {
+                    let seen = world.runtime().status(&id).unwrap();
+                    match seen.state {
+                        Created => assert_eq!((seen.pid, seen.started), (None, None), "life {number}"),
+                        Running => return (seen.pid, seen.started),
+                        Exited => panic!("it goes on until it is stopped"),
+                    }
+                }
+            };
+            let watchers = [(); 3].map(|()| threads.spawn(watch));
+            let pid = world.runtime().start(&id).unwrap();
+            let seen = watchers.map(|watcher| watcher.join().unwrap());
+            let started = world.runtime().status(&id).unwrap().started;
+            assert!(started.is_some(), "life {number}");
+            assert_eq!(seen, [(); 3].map(|()| (Some(pid), started.clone())), "life {number}");
+        });
+        world.runtime().stop(&id, Duration::ZERO).unwrap();
+    }
+    world.end();
+}
