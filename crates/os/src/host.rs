@@ -22,6 +22,8 @@ pub struct HostFacts {
     pub memory_bytes: u64,
     /// Changes with every boot, and only then.
     pub boot_id: String,
+    /// The drive that the system is on, `C:`; none where there are no drives.
+    pub system_drive: Option<String>,
     pub account: Account,
     /// What pretends to be Windows, for example `wine 10.0`.
     pub emulator: Option<String>,

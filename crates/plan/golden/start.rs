@@ -106,11 +106,12 @@ pub(crate) const WINDOWS_ROWS: &[Row] = &[
     runs(&[r"my app\app.exe"], "", r"C:\hpc\my app\app.exe", r"C:\hpc"),
     runs(&["my app/app", "x y"], "", r"C:\hpc\my app\app.exe", r"C:\hpc"),
     refused(&[r"debug\nothing.exe"], "", r"debug\nothing.exe"),
-    // From the root without a drive: the image's, then the host's.
+    // From the root without a drive: the image's, then the host's on the drive of its system.
     runs(&[r"\bin\uname.exe"], "", r"C:\hpc\bin\uname.exe", r"C:\hpc"),
     runs(&["/bin/uname.exe"], "", r"C:\hpc\bin\uname.exe", r"C:\hpc"),
     runs(&[r"/bin\uname"], "", r"C:\hpc\bin\uname.exe", r"C:\hpc"),
-    runs(&[r"\only-host\h.exe"], "", r"\only-host\h.exe", r"C:\hpc"),
+    runs(&[r"\only-host\h.exe"], "", r"C:\only-host\h.exe", r"C:\hpc"),
+    runs(&["/only-host/h"], "", r"C:\only-host\h.exe", r"C:\hpc"),
     runs(&["/agent"], "", r"C:\hpc\agent.exe", r"C:\hpc"),
     // With a drive: the host's, as everybody sees it.
     runs(&[r"C:\Windows\System32\cmd.exe"], "", r"C:\Windows\System32\cmd.exe", r"C:\hpc"),
@@ -145,7 +146,8 @@ pub(crate) const WINDOWS_ROWS: &[Row] = &[
     runs(&["agent"], "/bin", r"C:\hpc\agent.exe", r"C:\hpc\bin"),
     runs(&["agent"], r"\debug", r"C:\hpc\agent.exe", r"C:\hpc\debug"),
     runs(&["agent"], r"C:\debug", r"C:\hpc\agent.exe", r"C:\debug"),
-    runs(&["agent"], "/only-host", r"C:\hpc\agent.exe", "/only-host"),
+    runs(&["agent"], "/only-host", r"C:\hpc\agent.exe", r"C:\only-host"),
+    runs(&[r".\h"], r"\only-host", r"C:\only-host\.\h.exe", r"C:\only-host"),
     refused(&["agent"], "only-host", "only-host"),
     refused(&["agent"], r"C:\nowhere", r"C:\nowhere"),
     runs(&["agent"], "my app", r"C:\hpc\agent.exe", r"C:\hpc\my app"),

@@ -6,6 +6,7 @@
 //! | [`quote`] | how do those words become a Windows command line? |
 //! | [`expand`] | what does `$(NAME)` stand for? |
 //! | [`environment`] | whose variable wins? |
+//! | [`drive`] | on which drive is a path that names none? |
 //! | [`program`] | where may the executable be? |
 //! | [`quantity`] | how much is `500m` or `64Mi`? |
 //! | [`mount_point`] | where is the image, in commands and variables? |
@@ -18,6 +19,7 @@
 pub mod account;
 pub mod command;
 pub mod destination;
+pub mod drive;
 pub mod environment;
 pub mod expand;
 pub mod limits;

@@ -8,6 +8,7 @@
 
 use crate::Style;
 use crate::destination::{Destination, DestinationError};
+use crate::drive::Root;
 
 mod pipe;
 
@@ -41,7 +42,8 @@ pub struct Volume<'a> {
 /// What the container is like.
 #[derive(Debug, Clone, Copy)]
 pub struct Container<'a> {
-    pub style: Style,
+    /// By what the sources are read; a path in a container that names no drive is on `C:`, whatever the host's is.
+    pub root: Root<'a>,
     pub mode: Mode,
     /// Where it finds its image.
     pub image: &'a str,
@@ -129,7 +131,7 @@ fn admit(volume: &Volume<'_>, container: &Container<'_>) -> Result<Destination, 
     if volume.host_path.is_empty() {
         return Err(MountError::NoSource { path: path() });
     }
-    let destination = Destination::parse(volume.container_path, container.style)?;
+    let destination = Destination::parse(volume.container_path, container.root.style)?;
     match container.mode {
         Mode::Bind => protected(&destination, container)
             .map_or(Ok(destination), |reason| Err(MountError::Protected { path: path(), reason })),
@@ -141,12 +143,12 @@ fn admit(volume: &Volume<'_>, container: &Container<'_>) -> Result<Destination, 
 }
 
 fn protected(destination: &Destination, container: &Container<'_>) -> Option<&'static str> {
-    let at = |path: &str| Destination::parse(path, container.style).ok();
+    let at = |path: &str| Destination::parse(path, container.root.style).ok();
     if at(container.image).is_some_and(|image| image.is_in(destination)) {
         return Some("it would take the place of the image");
     }
     let covered = |path: &str| at(path).is_some_and(|path| path.is(destination));
-    let list = PROTECTED.iter().filter(|(style, ..)| *style == container.style);
+    let list = PROTECTED.iter().filter(|(style, ..)| *style == container.root.style);
     list.into_iter().find(|(_, path, _)| covered(path)).map(|(.., reason)| *reason)
 }
 
@@ -166,7 +168,7 @@ fn clash(first: &Destination, second: &Destination, container: &Container<'_>) -
 
 impl Plan {
     fn add(&mut self, destination: &Destination, volume: &Volume<'_>, container: &Container<'_>) {
-        let (source, file) = (volume.host_path.to_owned(), volume.source == Source::File);
+        let (source, file) = (container.root.place(volume.host_path), volume.source == Source::File);
         let readonly = volume.readonly;
         if volume.source == Source::Missing {
             self.steps.push(Step::MakeSource { path: source.clone() });

@@ -7,11 +7,12 @@
 //! an extension added.
 
 use crate::Style;
+use crate::drive::Root;
 
 /// What decides where a program is looked for. Paths are texts in the style's own notation.
 #[derive(Debug, Clone, Copy)]
 pub struct Places<'a> {
-    pub style: Style,
+    pub root: Root<'a>,
     /// The container's image as a directory.
     pub image: &'a str,
     pub cwd: &'a str,
@@ -38,25 +39,32 @@ impl Places<'_> {
     }
 
     fn bases(&self, program: &str) -> Vec<String> {
-        match self.style.kind_of(program) {
+        let style = self.root.style;
+        match style.kind_of(program) {
             // A drive names the host's file and nothing else.
             Kind::Drive => vec![program.to_owned()],
             Kind::Rooted => {
-                let inside = program.trim_start_matches(|c| self.style.is_separator(c));
-                vec![self.style.join(self.image, inside), program.to_owned()]
+                let inside = program.trim_start_matches(|c| style.is_separator(c));
+                vec![style.join(self.image, inside), self.root.place(program)]
             }
-            Kind::Relative => vec![self.style.join(self.cwd, program), self.style.join(self.image, program)],
+            Kind::Relative => vec![style.join(self.cwd, program), style.join(self.image, program)],
             Kind::Bare => {
-                let on_path = self.path.split(self.style.path_sign()).filter(|dir| !dir.is_empty());
-                let on_path = on_path.map(|dir| self.style.join(dir, program));
-                std::iter::once(self.style.join(self.image, program)).chain(on_path).collect()
+                let on_path = self.path.split(style.path_sign()).filter(|dir| !dir.is_empty());
+                let on_path = on_path.map(|dir| style.join(&self.directory(dir), program));
+                std::iter::once(style.join(self.image, program)).chain(on_path).collect()
             }
         }
     }
 
+    /// A directory on the path: a relative one is the container's, never that of whoever looks.
+    fn directory(&self, dir: &str) -> String {
+        let style = self.root.style;
+        if style.is_absolute(dir) { self.root.place(dir) } else { style.join(self.cwd, dir) }
+    }
+
     fn spellings(&self, base: &str) -> Vec<String> {
         let mut all = vec![base.to_owned()];
-        if self.style == Style::Windows {
+        if self.root.style == Style::Windows {
             all.extend(EXTENSIONS.iter().map(|extension| format!("{base}{extension}")));
         }
         all
@@ -117,20 +125,25 @@ impl Style {
         format!("{dir}{sign}{name}")
     }
 
-    /// Where a working directory may be, most wanted first: a path from the root is the image's before the host's.
-    pub(crate) fn places_of_a_directory(self, asked: &str, image: &str) -> Vec<String> {
-        let inside = || self.join(image, asked.trim_start_matches(|c| self.is_separator(c)));
-        match self.kind_of(asked) {
-            _ if asked.is_empty() => vec![image.to_owned()],
-            Kind::Drive => vec![asked.to_owned()],
-            Kind::Rooted => vec![inside(), asked.to_owned()],
-            Kind::Relative | Kind::Bare => vec![inside()],
-        }
-    }
-
     /// Whether a path starts at a root of the host: `/x`, `C:\x`, `\x`.
     pub fn is_absolute(self, path: &str) -> bool {
         matches!(self.kind_of(path), Kind::Drive | Kind::Rooted)
+    }
+}
+
+// === impl Root ===
+
+impl Root<'_> {
+    /// Where a working directory may be, most wanted first: a path from the root is the image's before the host's.
+    pub(crate) fn places_of_a_directory(&self, asked: &str, image: &str) -> Vec<String> {
+        let style = self.style;
+        let inside = || style.join(image, asked.trim_start_matches(|c| style.is_separator(c)));
+        match style.kind_of(asked) {
+            _ if asked.is_empty() => vec![image.to_owned()],
+            Kind::Drive => vec![asked.to_owned()],
+            Kind::Rooted => vec![inside(), self.place(asked)],
+            Kind::Relative | Kind::Bare => vec![inside()],
+        }
     }
 }
 
@@ -138,13 +151,15 @@ impl Style {
 mod tests {
     use super::*;
 
+    const UNIX: Root<'_> = Root { style: Style::Unix, drive: "" };
+    const WINDOWS: Root<'_> = Root { style: Style::Windows, drive: "C:" };
+
     fn unix(program: &str) -> Vec<String> {
-        Places { style: Style::Unix, image: "/image", cwd: "/work", path: "/usr/bin::/bin/" }
-            .candidates(program)
+        Places { root: UNIX, image: "/image", cwd: "/work", path: "/usr/bin::/bin/" }.candidates(program)
     }
 
     fn windows(program: &str) -> Vec<String> {
-        Places { style: Style::Windows, image: "C:\\hpc\\", cwd: "C:\\w", path: "C:\\a;D:\\b" }
+        Places { root: WINDOWS, image: "C:\\hpc\\", cwd: "C:\\w", path: "C:\\a;D:\\b" }
             .candidates(program)
             .into_iter()
             .filter(|place| !place.ends_with(".com"))
@@ -189,6 +204,18 @@ mod tests {
 
     // proves: HP-15 pure
     #[test]
+    fn a_rooted_path_of_the_host_is_on_the_systems_drive_also_on_the_path() {
+        let root = Root { drive: "E:", ..WINDOWS };
+        let places = Places { root, image: "C:\\hpc", cwd: "D:\\w", path: "\\a;/b;c;\\\\server\\d" };
+        assert_eq!(places.candidates("/x.exe")[3], "E:\\x.exe");
+        let found = places.candidates("x").into_iter().filter(|place| place.ends_with("\\x"));
+        let wanted = ["C:\\hpc\\x", "E:\\a\\x", "E:\\b\\x", "D:\\w\\c\\x", "\\\\server\\d\\x"];
+        assert_eq!(found.collect::<Vec<_>>(), wanted);
+        assert_eq!(root.places_of_a_directory("/w", "C:\\hpc"), ["C:\\hpc\\w", "E:\\w"]);
+    }
+
+    // proves: HP-15 pure
+    #[test]
     fn a_drive_is_the_hosts_alone() {
         assert_eq!(windows("C:\\Windows\\x.exe"), ["C:\\Windows\\x.exe", "C:\\Windows\\x.exe.exe"]);
         assert_eq!(unix("C:x"), ["/image/C:x", "/usr/bin/C:x", "/bin/C:x"]);
@@ -196,7 +223,7 @@ mod tests {
 
     #[test]
     fn extensions_come_after_the_name_as_written_and_only_on_windows() {
-        let places = Places { style: Style::Windows, image: "C:\\i", cwd: "C:\\i", path: "" };
+        let places = Places { root: WINDOWS, image: "C:\\i", cwd: "C:\\i", path: "" };
         assert_eq!(places.candidates("a/b"), ["C:\\i\\a\\b", "C:\\i\\a\\b.exe", "C:\\i\\a\\b.com"]);
         assert_eq!(unix("x").len(), 3);
     }

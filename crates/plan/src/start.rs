@@ -1,11 +1,11 @@
 //! Program, words and working directory of a container, from what image and pod say.
 //!
 //! A HostProcess container sees the host's files with its image among them, so a path may mean either: what the image
-//! has comes first, a path with a drive is the host's alone, and nothing is created to make a wrong path right. An
+//! has comes first, a path with a drive is the host's alone, one without is on the system's drive, and nothing is created to make a wrong path right. An
 //! isolated container resolves its own paths; it gets one command line and a directory.
 
-use crate::Style;
 use crate::command::{NothingToRun, Words};
+use crate::drive::Root;
 use crate::mount_point::substitute;
 use crate::program::Places;
 use crate::quote;
@@ -13,7 +13,7 @@ use crate::quote;
 /// Where a HostProcess container finds its image, and the PATH it will have.
 #[derive(Debug, Clone, Copy)]
 pub struct Room<'a> {
-    pub style: Style,
+    pub root: Root<'a>,
     pub image: &'a str,
     pub path: &'a str,
 }
@@ -71,13 +71,13 @@ pub fn host_process<E>(
         }
         Ok(None)
     };
-    let asked = substitute(directory, room.image, room.style);
-    let tried = room.style.places_of_a_directory(&asked, room.image);
+    let asked = substitute(directory, room.image, room.root.style);
+    let tried = room.root.places_of_a_directory(&asked, room.image);
     let Some(cwd) = first(&tried, Found::Directory)? else {
         return Err(StartError::WorkingDirectory { asked, tried });
     };
-    let argv: Vec<String> = words.iter().map(|word| substitute(word, room.image, room.style)).collect();
-    let places = Places { style: room.style, image: room.image, cwd: &cwd, path: room.path };
+    let argv: Vec<String> = words.iter().map(|word| substitute(word, room.image, room.root.style)).collect();
+    let places = Places { root: room.root, image: room.image, cwd: &cwd, path: room.path };
     let tried = places.candidates(&argv[0]);
     match first(&tried, Found::File)? {
         Some(program) => Ok(Start { program, argv, cwd }),

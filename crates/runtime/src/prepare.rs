@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use os::host::HostFacts;
 use plan::command::{NothingToRun, Words};
+use plan::drive::Root;
 use plan::environment::Environment;
 use plan::mounts::{MountError, Plan};
 use plan::start::{Start, StartError};
@@ -86,6 +87,19 @@ pub fn host_style() -> Style {
     if std::path::MAIN_SEPARATOR == '\\' { Style::Windows } else { Style::Unix }
 }
 
+/// By what the host's paths are read.
+pub(crate) fn host_root(facts: &HostFacts) -> Root<'_> {
+    Root { style: host_style(), drive: facts.system_drive.as_deref().unwrap_or_default() }
+}
+
+/// A path of the host with its drive.
+pub(crate) fn on_host(path: &Path, facts: &HostFacts) -> PathBuf {
+    match host_style() {
+        Style::Unix => path.to_owned(),
+        Style::Windows => host_root(facts).place(&text(path)).into(),
+    }
+}
+
 /// Whether containers get copies of their images here, for want of layers that can be laid one upon the other.
 pub(crate) fn needs_copies() -> bool {
     host_style() == Style::Windows
@@ -108,8 +122,8 @@ pub(crate) fn prepare(
     let mode = mode(pod, &mut warnings, &mut noticed)?;
     let whom = whom::whom(config, host, &mut warnings)?;
     limits::check(&config.limits)?;
-    let image = image_path(host.layout, mode, id);
-    let volumes = volumes::plan(config, dir, mode, &image)?;
+    let (image, root) = (image_path(host.layout, mode, id), host_root(host.facts));
+    let volumes = volumes::plan(config, dir, mode, &image, root)?;
     warnings.extend(volumes.warnings.iter().cloned());
     look_for_token(config, mode, &image, &mut warnings, &mut noticed);
     let mut room = Room::new(image, &config.image, mode, host.layout.copy(id))?;
@@ -118,7 +132,7 @@ pub(crate) fn prepare(
     let words = words(config)?;
     let directory =
         if config.working_dir.is_empty() { &config.image.runs.working_dir } else { &config.working_dir };
-    let start = room.start(&words, directory, env.get("PATH").unwrap_or_default())?;
+    let start = room.start(&words, directory, env.get("PATH").unwrap_or_default(), root)?;
     room.cwd = PathBuf::from(&start.cwd);
     Ok(Prepared { mode, room, whom, volumes, start, env, warnings, noticed })
 }

@@ -17,6 +17,7 @@ pub(crate) fn facts() -> io::Result<HostFacts> {
         cpus: online_cpus(),
         memory_bytes: memory_bytes(&meminfo),
         boot_id: boot_id()?,
+        system_drive: None,
         account: account(),
         emulator: None,
     })

@@ -4,7 +4,8 @@ use std::ffi::{CStr, c_char};
 use std::io;
 
 use windows_sys::Win32::System::SystemInformation::{
-    ComputerNamePhysicalDnsHostname, GetComputerNameExW, GlobalMemoryStatusEx, MEMORYSTATUSEX, OSVERSIONINFOW,
+    ComputerNamePhysicalDnsHostname, GetComputerNameExW, GetSystemWindowsDirectoryW, GlobalMemoryStatusEx,
+    MEMORYSTATUSEX, OSVERSIONINFOW,
 };
 
 use super::handle::check;
@@ -29,6 +30,7 @@ pub(crate) fn facts() -> io::Result<HostFacts> {
         cpus: job::processors(),
         memory_bytes: memory_bytes()?,
         boot_id: boot_id()?,
+        system_drive: Some(system_drive()?),
         account: account()?,
         emulator: emulator(),
     })
@@ -66,6 +68,19 @@ fn hostname() -> io::Result<String> {
     // SAFETY: the buffer is as long as we say.
     check(unsafe { GetComputerNameExW(ComputerNamePhysicalDnsHostname, name.as_mut_ptr(), &raw mut size) })?;
     Ok(narrow(&name))
+}
+
+/// The drive of the Windows directory, from the system itself: a variable is whatever somebody set.
+pub(crate) fn system_drive() -> io::Result<String> {
+    let mut directory = [0u16; 260];
+    // SAFETY: the buffer is as long as we say.
+    let length = unsafe { GetSystemWindowsDirectoryW(directory.as_mut_ptr(), 260) };
+    if length == 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let directory = narrow(&directory);
+    let drive = directory.get(..2).filter(|drive| drive.ends_with(':'));
+    drive.map(str::to_owned).ok_or_else(|| io::Error::other(format!("{directory:?} is on no drive")))
 }
 
 fn memory_bytes() -> io::Result<u64> {
@@ -141,6 +156,7 @@ mod tests {
         let facts = facts().unwrap();
         assert!(facts.cpus >= 1 && facts.memory_bytes > 1 << 20 && !facts.hostname.is_empty(), "{facts:?}");
         assert!(facts.account.id.starts_with("S-1-"), "{facts:?}");
+        assert_eq!(facts.system_drive, std::env::var("SystemDrive").ok(), "{facts:?}");
         assert_eq!(facts.boot_id, boot_id().unwrap());
     }
 }

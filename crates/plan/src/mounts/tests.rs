@@ -1,7 +1,8 @@
 use super::*;
 
-const BIND: Container<'_> = Container { style: Style::Windows, mode: Mode::Bind, image: "C:\\hpc" };
-const SYMLINK: Container<'_> = Container { style: Style::Windows, mode: Mode::Symlink, image: "C:\\hpc\\c1" };
+const WINDOWS: Root<'_> = Root { style: Style::Windows, drive: "C:" };
+const BIND: Container<'_> = Container { root: WINDOWS, mode: Mode::Bind, image: "C:\\hpc" };
+const SYMLINK: Container<'_> = Container { root: WINDOWS, mode: Mode::Symlink, image: "C:\\hpc\\c1" };
 
 fn volume<'a>(host_path: &'a str, container_path: &'a str) -> Volume<'a> {
     Volume { host_path, container_path, readonly: false, source: Source::Directory }
@@ -53,6 +54,17 @@ fn a_linked_volume_is_below_the_image_without_its_drive() {
 }
 
 #[test]
+fn a_source_without_a_drive_is_on_the_systems() {
+    let missing = Volume { source: Source::Missing, ..volume("/var/log", "/logs") };
+    let container = Container { root: Root { drive: "E:", ..WINDOWS }, ..SYMLINK };
+    let made = Step::MakeSource { path: "E:\\var\\log".into() };
+    let link = Step::Link { at: "C:\\hpc\\c1\\logs".into(), to: "E:\\var\\log".into(), file: false };
+    assert_eq!(one(missing, &container).unwrap().steps, [made, link]);
+    let bound = one(volume("\\v", "\\v"), &Container { mode: Mode::Bind, ..container }).unwrap();
+    assert_eq!(bound.steps[0], bind("E:\\v", "C:\\v"));
+}
+
+#[test]
 fn outer_volumes_come_first_and_missing_sources_are_made() {
     let inner = volume("C:\\2", "C:\\a\\b");
     let outer = Volume { source: Source::Missing, ..volume("C:\\1", "C:\\a") };
@@ -98,7 +110,8 @@ fn what_would_hide_the_system_or_the_image_is_refused() {
     }
     one(volume("C:\\v", "D:\\"), &SYMLINK).unwrap_err();
     one(volume("C:\\v", "C:\\Windows"), &SYMLINK).unwrap();
-    let unix = Container { style: Style::Unix, mode: Mode::Bind, image: "/image" };
+    let root = Root { style: Style::Unix, drive: "" };
+    let unix = Container { root, mode: Mode::Bind, image: "/image" };
     for path in ["/", "/proc", "/dev/", "/image"] {
         one(volume("/v", path), &unix).unwrap_err();
     }

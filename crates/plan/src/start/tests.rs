@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 
 use super::*;
+use crate::Style;
 
 #[path = "../../golden/start.rs"]
 mod golden;
@@ -35,8 +36,16 @@ fn words(list: &[&str]) -> Vec<String> {
     list.iter().map(|word| (*word).to_owned()).collect()
 }
 
+/// The roots of the table's world.
+const fn root(style: Style) -> Root<'static> {
+    match style {
+        Style::Unix => Root { style, drive: "" },
+        Style::Windows => Root { style, drive: "C:" },
+    }
+}
+
 fn check(row: &Row, world: &World, style: Style) {
-    let room = Room { style, image: world.image, path: world.path };
+    let room = Room { root: root(style), image: world.image, path: world.path };
     let started = host_process(&words(row.words), row.directory(), &room, |path| {
         Ok::<_, Infallible>(look(world, style, path))
     });
@@ -66,7 +75,7 @@ fn what_people_write_in_a_host_process_pod() {
 #[test]
 fn the_words_reach_the_program_with_the_variable_replaced() {
     let typed = words(&["agent", "%CONTAINER_SANDBOX_MOUNT_POINT%\\etc\\a b.yaml", "100%"]);
-    let room = Room { style: Style::Windows, image: "C:\\hpc\\", path: golden::WINDOWS.path };
+    let room = Room { root: root(Style::Windows), image: "C:\\hpc\\", path: golden::WINDOWS.path };
     let look = |path: &str| Ok::<_, Infallible>(look(&golden::WINDOWS, Style::Windows, path));
     let start = host_process(&typed, "", &room, look).unwrap();
     assert_eq!(start.argv, ["agent", "C:\\hpc\\etc\\a b.yaml", "100%"]);
@@ -88,7 +97,8 @@ fn what_an_isolated_container_is_given() {
 
 #[test]
 fn an_error_says_where_it_looked() {
-    let (typed, room) = (words(&["bin/none"]), Room { style: Style::Unix, image: "/image", path: "/bin" });
+    let (typed, room) =
+        (words(&["bin/none"]), Room { root: root(Style::Unix), image: "/image", path: "/bin" });
     let everywhere = |found| move |_: &str| Ok::<_, Infallible>(found);
     let said = host_process(&typed, "", &room, everywhere(Found::Directory)).unwrap_err().to_string();
     assert_eq!(said, "\"bin/none\" was not found; looked at /image/bin/none");

@@ -12,6 +12,7 @@ fn host(build: Option<(u32, u32)>) -> HostFacts {
         cpus: 2,
         memory_bytes: 1,
         boot_id: "b".into(),
+        system_drive: None,
         account: Account { name: "me".into(), id: "7".into(), elevated: false },
         emulator: None,
     }

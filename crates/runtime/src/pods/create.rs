@@ -153,7 +153,7 @@ impl Runtime {
             created: clock::now(),
             boot_id: self.inner.node.facts.boot_id.clone(),
             config: Kept::of(config),
-            log: log_path(pod, config, dir),
+            log: prepare::on_host(&log_path(pod, config, dir), &self.inner.node.facts),
             mode: Mode::Bind,
             room: None,
             identity: None,

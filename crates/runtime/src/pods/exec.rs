@@ -57,8 +57,8 @@ impl Runtime {
             return Err(refused(plan::command::NothingToRun.into()));
         }
         let room = &surroundings.room;
-        let cwd = room.cwd.to_string_lossy();
-        let start = room.start(&request.argv, &cwd, &path).map_err(|e| refused(e.into()))?;
+        let (cwd, root) = (room.cwd.to_string_lossy(), prepare::host_root(&self.inner.node.facts));
+        let start = room.start(&request.argv, &cwd, &path, root).map_err(|e| refused(e.into()))?;
         let millis = |limit: Duration| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
         Ok(pod.client()?.exec(Exec {

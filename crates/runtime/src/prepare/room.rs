@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use images::stack::{Seen, Stack};
 use images::{Files, Image};
 use plan::Style;
+use plan::drive::Root;
 use plan::mounts::{Plan, Step};
 use plan::start::{self, Found, Start, StartError};
 use serde::{Deserialize, Serialize};
@@ -83,8 +84,9 @@ impl Room {
         words: &[String],
         directory: &str,
         path: &str,
+        root: Root<'_>,
     ) -> Result<Start, StartError<LookError>> {
-        let room = start::Room { style: host_style(), image: &self.image.to_string_lossy(), path };
+        let room = start::Room { root, image: &self.image.to_string_lossy(), path };
         start::host_process(words, directory, &room, |place| {
             self.look(Path::new(place)).map(|seen| match seen {
                 Seen::File => Found::File,

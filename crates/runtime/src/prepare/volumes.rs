@@ -4,6 +4,7 @@ use std::path::Path;
 
 use os::file::Kind;
 use plan::Style;
+use plan::drive::Root;
 use plan::mounts::{self, Container, Plan, Source, Volume};
 
 use super::{PrepareError, host_style, text};
@@ -15,6 +16,7 @@ pub(super) fn plan(
     dir: &ContainerDir,
     mode: Mode,
     image: &Path,
+    root: Root<'_>,
 ) -> Result<Plan, PrepareError> {
     let mut volumes = Vec::new();
     for mount in &config.mounts {
@@ -22,7 +24,7 @@ pub(super) fn plan(
             host_path: &mount.host_path,
             container_path: &mount.container_path,
             readonly: mount.readonly,
-            source: source(&mount.host_path)?,
+            source: source(&root.place(&mount.host_path))?,
         });
     }
     let last_words = text(&dir.termination());
@@ -35,7 +37,7 @@ pub(super) fn plan(
         });
     }
     let image = text(image);
-    Ok(mounts::plan(&volumes, &Container { style: host_style(), mode: mode.into(), image: &image })?)
+    Ok(mounts::plan(&volumes, &Container { root, mode: mode.into(), image: &image })?)
 }
 
 fn source(path: &str) -> Result<Source, PrepareError> {

@@ -8,8 +8,8 @@ use super::volumes::{self, VolumeError};
 use crate::admit::{Admitted, Asked};
 use crate::config::{ContainerConfig, PodConfig, Termination, TerminationPolicy};
 use crate::ids::PodId;
-use crate::layout::PodDir;
 use crate::node::Node;
+use crate::prepare::host_root;
 use crate::record::{ContainerName, Origin};
 
 pub(super) fn of_pod(pod: &Admitted, node: &Node) -> PodConfig {
@@ -43,10 +43,10 @@ pub(super) fn of_container(
     pod: &Admitted,
     asked: &Asked,
     image: &Image,
-    dir: &PodDir,
+    node: &Node,
     attempt: u32,
 ) -> Result<ContainerConfig, VolumeError> {
-    let container = &asked.container;
+    let (container, dir) = (&asked.container, node.layout.pod(&PodId::from(pod.uid)));
     let env = environment(container);
     let words = |words: &Option<Vec<String>>| expanded(words.as_deref().unwrap_or_default(), &env);
     Ok(ContainerConfig {
@@ -55,7 +55,7 @@ pub(super) fn of_container(
         command: words(&container.command),
         args: words(&container.args),
         working_dir: container.working_dir.clone().unwrap_or_default(),
-        mounts: volumes::resolve(pod, container, dir)?,
+        mounts: volumes::resolve(pod, container, &dir, host_root(&node.facts))?,
         user: user(container.security_context.as_ref()).or_else(|| pod.user.clone()),
         limits: asked.limits.clone(),
         stdin: container.stdin == Some(true),

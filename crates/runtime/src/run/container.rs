@@ -97,8 +97,8 @@ impl Worker<'_> {
     }
 
     fn start_and_wait(&mut self) -> ExitRecord {
-        let dir = self.pod.runtime.node().layout.pod(&self.pod.id);
-        let config = config::of_container(&self.pod.pod, self.asked, self.image, &dir, self.attempt);
+        let node = self.pod.runtime.node();
+        let config = config::of_container(&self.pod.pod, self.asked, self.image, node, self.attempt);
         let config = match config {
             Ok(config) => config,
             Err(e) => return self.own_record(chain(&e)),

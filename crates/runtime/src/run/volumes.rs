@@ -5,6 +5,7 @@ use std::path::Path;
 
 use k8s_openapi::api::core::v1::Container;
 use os::file::Kind;
+use plan::drive::Root;
 
 use super::RunError;
 use crate::admit::Admitted;
@@ -50,13 +51,14 @@ pub(super) fn resolve(
     pod: &Admitted,
     container: &Container,
     dir: &PodDir,
+    root: Root<'_>,
 ) -> Result<Vec<MountConfig>, VolumeError> {
     let mounts = container.volume_mounts.iter().flatten();
     let resolved = mounts.map(|mount| {
         let volume = pod.volumes.iter().find(|volume| volume.name == mount.name);
         let volume = volume.ok_or_else(|| VolumeError::None(mount.name.clone()))?;
         Ok(MountConfig {
-            host_path: source(volume, dir)?,
+            host_path: source(volume, dir, root)?,
             container_path: mount.mount_path.clone(),
             readonly: mount.read_only == Some(true),
         })
@@ -64,12 +66,13 @@ pub(super) fn resolve(
     resolved.collect()
 }
 
-fn source(volume: &Volume, dir: &PodDir) -> Result<String, VolumeError> {
+fn source(volume: &Volume, dir: &PodDir, root: Root<'_>) -> Result<String, VolumeError> {
     match &volume.kind {
         VolumeKind::EmptyDir => Ok(dir.volume(&volume.name).to_string_lossy().into_owned()),
         VolumeKind::HostPath { path, kind } => {
-            check(&volume.name, path, *kind)?;
-            Ok(path.clone())
+            let path = root.place(path);
+            check(&volume.name, &path, *kind)?;
+            Ok(path)
         }
     }
 }
