@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use runtime::failure::FailureMode;
+
 /// Nobody: an account that every system has and that owns nothing.
 const NOBODY: u32 = 65534;
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -65,9 +67,18 @@ impl World {
     }
 
     fn start(&self, file: &Path) -> std::process::Child {
+        self.start_with(file, &[])
+    }
+
+    fn start_with(&self, file: &Path, more: &[&str]) -> std::process::Child {
         let words = self.up(file);
         let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .args(&words[1..])
+            .args(more)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         command.spawn().unwrap()
     }
 
@@ -203,6 +214,30 @@ fn a_killed_holder_takes_three_generations_along_without_root_and_without_an_age
     let output = world.start(&file).wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(137), "{:?}", text(&output));
     world.assert_nothing_left();
+}
+
+/// The twin's denied logon: what an agent that is not LocalSystem meets on Windows.
+// proves: HP-25 twin
+#[test]
+fn without_root_nobody_else_can_be_had_with_an_error_a_hint_and_a_counter() {
+    let known = FailureMode::LogonDenied.known();
+    for account in ["NT AUTHORITY\\Local Service", "daemon"] {
+        let world = World::new();
+        let options = format!("    securityContext: {{windowsOptions: {{runAsUserName: '{account}'}}}}\n");
+        let file = world.pod("print, it ran", &options);
+        let metrics = world.path("state/failures.prom");
+        let up = world.start_with(&file, &["--metrics-file", metrics.to_str().unwrap()]);
+        let output = up.wait_with_output().unwrap();
+        let (out, err) = text(&output);
+        assert_eq!(output.status.code(), Some(128), "{account}: {out}{err}");
+        assert!(!out.contains("| it ran"), "{account}: {out}");
+        assert!(known.reads.iter().any(|words| out.contains(words)), "{account}: {out}{err}");
+        let hint = format!("{}: {}", known.code, known.hint);
+        assert!(format!("{out}{err}").contains(&hint), "{account}: {out}{err}");
+        let counted = fs::read_to_string(&metrics).unwrap();
+        assert!(counted.contains("failures_total{mode=\"LogonDenied\"} 1\n"), "{account}: {counted}");
+        world.assert_nothing_left();
+    }
 }
 
 /// A user namespace whose own root forbids further ones, as some distributions do for everybody.

@@ -51,7 +51,11 @@ pub const KNOWN: [Known; 8] = [
     Known {
         mode: FailureMode::LogonDenied,
         code: "LogonDenied",
-        reads: &["failed to logon user: Access is denied", "only root can start a process as somebody else"],
+        reads: &[
+            "failed to logon user: Access is denied",
+            "only root can start a process as somebody else",
+            "only root can make the user",
+        ],
         hint: "run porthole as LocalSystem (root on the twin), or leave runAsUserName out so that the container runs as porthole does",
     },
     Known {
