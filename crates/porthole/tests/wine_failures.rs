@@ -3,9 +3,10 @@
 #[expect(dead_code, reason = "each kind of stage is used by its own tests")]
 mod stage;
 
+#[expect(dead_code, reason = "some failures are the twin's alone")]
 mod failures;
 
-use failures::{container, run, run_as};
+use failures::{container, lose_the_holder, run, run_as};
 use runtime::failure::FailureMode;
 use serde_json::json;
 use stage::Stage;
@@ -24,15 +25,25 @@ fn each_failure_has_its_error_its_hint_and_its_counter() {
             container("account", |it| it["securityContext"] = run_as(r"CORP\alice")),
             container("program", |it| it["command"] = json!(["no-such-program"])),
             container("token", |it| it["volumeMounts"] = json!([{"name": "token", "mountPath": TOKEN}])),
+            container("mount", |it| it["volumeMounts"] = json!([{"name": "pipe", "mountPath": "/pipe"}])),
         ],
     );
     failed.assert_met(FailureMode::AccountUnknown, 1);
     failed.assert_met(FailureMode::ProgramNotFound, 1);
     failed.assert_met(FailureMode::TokenPathMissing, 1);
+    failed.assert_met(FailureMode::MountRefused, 1);
     // Wine has no bind filter: noticed for the one that could be made.
     failed.assert_met(FailureMode::BindFilterMissing, 1);
     let missing = run(&stage, "bind", &[container("image", |it| it["image"] = "dir:nowhere".into())]);
     missing.assert_met(FailureMode::ImageNotFound, 1);
+    stage.assert_nothing_left();
+}
+
+// proves: HP-25 wine
+#[test]
+fn a_holder_that_is_killed_has_its_error_its_hint_and_its_counter() {
+    let stage = Stage::wine();
+    lose_the_holder(&stage).assert_met(FailureMode::HolderLost, 1);
     stage.assert_nothing_left();
 }
 
