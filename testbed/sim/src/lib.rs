@@ -1,21 +1,24 @@
 //! A simulation, for tests under Wine only: system libraries that Wine lacks, or has as stubs.
 //!
-//! One library is installed under two names, and acts as its name says:
+//! One library is installed under three names, and acts as its name says:
 //!
 //! | name | stands for |
 //! |---|---|
 //! | `bindfltapi.dll` | the bind filter |
+//! | `computenetwork.dll` | the host network service: networks and namespaces, kept in files |
 //! | `netapi32.dll` | local users and groups, kept in files; logons, which Wine answers with a token that nobody accepts; silos, rate control and counters of job objects, which Wine does not have |
 //!
 //! What belongs to libraries that cannot be replaced (`kernel32`, `advapi32`, `userenv`) is taken over in the program's
 //! import table when the library is loaded: the program under test has no hook for it and does not know.
 //!
 //! Everything lies below [`record::PLACE`], outside of any process, for the test to prepare and to read:
-//! `calls` (what was called, and answered), `faults` (what to answer instead), `users`, `groups`, `domain`.
+//! `calls` (what was called, and answered), `faults` (what to answer instead), `users`, `groups`, `domain`,
+//! `networks`, `namespaces`.
 #![cfg(windows)]
 #![expect(unsafe_code, reason = "a system library is called with pointers")]
 
 mod bind_filter;
+mod host_network;
 mod import_table;
 mod job;
 mod key;

@@ -16,7 +16,7 @@ use crate::tools::windows;
 /// Where the libraries keep their state, on the machine's drive C.
 const PLACE: &str = "drive_c/porthole-sim";
 /// The names under which the one library is installed.
-const NAMES: [&str; 2] = ["bindfltapi.dll", "netapi32.dll"];
+const NAMES: [&str; 3] = ["bindfltapi.dll", "computenetwork.dll", "netapi32.dll"];
 
 /// Built once by each test program.
 fn library() -> Result<PathBuf> {
@@ -61,7 +61,7 @@ impl Wine {
     /// The state of the libraries that [`WineBuilder::simulated`] installed.
     pub fn sim(&self) -> Result<Sim> {
         let place = self.prefix().join(PLACE);
-        for dir in ["users", "groups"] {
+        for dir in ["users", "groups", "networks", "namespaces"] {
             let dir = place.join(dir);
             fs::create_dir_all(&dir).with_context(|| format!("create {}", dir.display()))?;
         }
@@ -114,15 +114,29 @@ impl Sim {
 
     /// The names of all local users.
     pub fn users(&self) -> Vec<String> {
-        let files = fs::read_dir(self.place.join("users")).into_iter().flatten().flatten();
-        let mut names: Vec<_> = files.map(|file| file.file_name().to_string_lossy().into_owned()).collect();
-        names.sort();
-        names
+        self.names("users")
     }
 
     /// Joins the host to a domain which has these managed accounts.
     pub fn join_domain(&self, name: &str, managed: &[&str]) -> Result<()> {
         self.write("domain", &format!("{name}\n{}\n", managed.join("\n")))
+    }
+
+    /// A network of the host, as its network service lists it.
+    pub fn network(&self, id: &str) -> Result<()> {
+        self.write(&format!("networks/{id}"), "{}")
+    }
+
+    /// The identifiers of the network namespaces that there are.
+    pub fn namespaces(&self) -> Vec<String> {
+        self.names("namespaces")
+    }
+
+    fn names(&self, dir: &str) -> Vec<String> {
+        let files = fs::read_dir(self.place.join(dir)).into_iter().flatten().flatten();
+        let mut names: Vec<_> = files.map(|file| file.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
     }
 
     fn lines(&self, name: &str) -> Vec<String> {

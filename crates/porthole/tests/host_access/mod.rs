@@ -70,7 +70,8 @@ pub(crate) fn visit(
     Visit { mode, said, heard: [dialled, connected.stdout.trim().to_owned()], neighbour_lives }
 }
 
-fn pod(mode: &str, guests: &[Guest<'_>]) -> String {
+/// One pod of them all.
+pub(crate) fn pod(mode: &str, guests: &[Guest<'_>]) -> String {
     let container = |(name, words): &Guest<'_>| json!({"name": name, "image": "dir:app", "command": words});
     json!({
         "apiVersion": "v1", "kind": "Pod",
