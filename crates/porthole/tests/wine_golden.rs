@@ -10,6 +10,7 @@ mod golden;
 use std::os::unix::fs::symlink;
 
 use golden::{ISOLATED_ROWS, Row, Told, WINDOWS, WINDOWS_ROWS, Wanted, windows_spelling};
+use serde_json::json;
 use stage::Stage;
 use testbed::wine::Wine;
 
@@ -98,6 +99,33 @@ fn a_command_may_name_the_image_by_its_path_where_images_are_bound() {
         assert!(binds.iter().any(|call| call.to_lowercase().contains(&bound)), "{bound}: {binds:#?}");
         check(row, told, copy, r"C:\hpc");
     }
+}
+
+/// The same for what is mounted: porthole.exe stands on Z, and the volume is made and bound on the system's drive.
+// proves: HP-11 sim
+#[test]
+fn a_volume_of_the_host_that_names_no_drive_is_on_the_systems() {
+    let (stage, sim) = Stage::simulated();
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "rooted"},
+        "spec": {
+            "hostNetwork": true, "restartPolicy": "Never",
+            "securityContext": {"windowsOptions": {"hostProcess": true}},
+            "volumes": [{"name": "v", "hostPath": {"path": "/of-the-host", "type": "DirectoryOrCreate"}}],
+            "containers": [{
+                "name": "main", "image": "dir:app", "command": ["./fixture", "print", "it ran"],
+                "volumeMounts": [{"name": "v", "mountPath": "/seen"}],
+            }],
+        }
+    });
+    let (code, said) = stage.up(&stage.file("rooted.yaml", &pod.to_string()), &["--once"]).wait();
+    assert_eq!(code, 0, "{said:#?}");
+    let binds = sim.calls_of("BfSetupFilter");
+    let wanted = r"root=C:\seen target=C:\of-the-host ";
+    assert!(binds.iter().any(|call| call.contains(wanted)), "{binds:#?}");
+    let made = |path| stage.host.wine().host_path(path).is_ok_and(|path| path.is_dir());
+    assert!(made(r"C:\of-the-host") && !made(r"Z:\of-the-host"));
+    stage.assert_nothing_left();
 }
 
 // proves: HP-15 wine
