@@ -8,9 +8,11 @@
 //! | where it lives | a private mount namespace, kept by the job | a silo, which the job becomes |
 //! | image | an overlay | one more [`Bind`] |
 //! | volumes | recursive bind mounts | mappings of the bind filter |
+//! | mounts that come later | passed on as a [`Bind`] asks | there are none |
 //! | scratch | a tmpfs of that size, counted as the job's memory | no way to bound it |
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -43,22 +45,62 @@ pub struct Overlay {
 ///
 /// The target must exist, unless it lies below `overlay.target` or below an earlier bind's target: there it is made as
 /// needed, which for the latter is in that bind's source.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bind {
     /// As the host sees it, whatever the other binds cover.
     pub source: PathBuf,
     pub target: PathBuf,
-    /// With everything that is mounted below the source.
+    /// With everything that is mounted below the source, unless it is `shallow`.
     #[serde(default)]
     pub readonly: bool,
+    /// What is mounted below the source stays as it is. Windows knows no such difference.
+    #[serde(default)]
+    pub shallow: bool,
+    #[serde(default)]
+    pub propagation: Propagation,
     /// A single file, not a directory.
     #[serde(default)]
     pub file: bool,
 }
 
+/// What becomes of mounts that are made in a bind, or in its source, while the job runs. Linux only, but for none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Propagation {
+    /// Each side has its own.
+    #[default]
+    Private,
+    /// The job sees what the host mounts. Wants a source that [hears or shares](Peers).
+    Slave,
+    /// The host sees what the job mounts too, and keeps it. Wants a source that [shares](Peers). Another bind that lies
+    /// in such a one would be the host's as well: that is for the caller to avoid.
+    Shared,
+}
+
+/// What a job can have of the mounts that are made below a path later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Peers {
+    #[default]
+    None,
+    Hears,
+    Shares,
+}
+
+/// Looks at the mount that a path is on, or will be on once it is made.
+pub fn peers(path: &Path) -> io::Result<Peers> {
+    sys::view::peers(path)
+}
+
 /// Whether a job can have binds here; otherwise why not. Tried once per process.
 pub fn bind_works() -> Result<(), String> {
     sys::view::bind_works()
+}
+
+// === impl Propagation ===
+
+impl Propagation {
+    pub fn is_private(&self) -> bool {
+        *self == Self::Private
+    }
 }
 
 // === impl View ===

@@ -10,7 +10,10 @@ use crate::Style;
 use crate::destination::{Destination, DestinationError};
 use crate::drive::Root;
 
+mod passing;
 mod pipe;
+
+pub use passing::{Peers, Propagation};
 
 /// How the container sees the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +39,11 @@ pub struct Volume<'a> {
     pub host_path: &'a str,
     pub container_path: &'a str,
     pub readonly: bool,
+    /// Read-only without what is mounted below the source.
+    pub shallow: bool,
     pub source: Source,
+    pub propagation: Propagation,
+    pub peers: Peers,
 }
 
 /// What the container is like.
@@ -52,9 +59,22 @@ pub struct Container<'a> {
 /// What is done for a volume, in this order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    MakeSource { path: String },
-    Bind { source: String, target: String, readonly: bool, file: bool },
-    Link { at: String, to: String, file: bool },
+    MakeSource {
+        path: String,
+    },
+    Bind {
+        source: String,
+        target: String,
+        readonly: bool,
+        shallow: bool,
+        propagation: Propagation,
+        file: bool,
+    },
+    Link {
+        at: String,
+        to: String,
+        file: bool,
+    },
 }
 
 /// All of a container's volumes, outer ones first.
@@ -85,6 +105,18 @@ pub enum MountError {
     Collide { first: String, second: String, path: String },
     #[error("mount at {path:?}: {reason}")]
     Protected { path: String, reason: &'static str },
+    #[error(
+        "mount {path:?}: mounts that come later are passed on in bind mode alone, and on Windows not at all"
+    )]
+    NotPassedOn { path: String },
+    #[error(
+        "mount {path:?}: {host_path:?} is not on a {wanted} mount, or this is not root, so mounts that come later cannot be passed on"
+    )]
+    Unshared { path: String, host_path: String, wanted: &'static str },
+    #[error(
+        "mount at {path:?}: it lies in {outer:?}, which passes mounts on to the host, where it would stay: wanted another place"
+    )]
+    InShared { path: String, outer: String },
 }
 
 /// Paths no volume may cover: the container could not start, or would run something else than its image.
@@ -115,6 +147,7 @@ pub fn plan(volumes: &[Volume<'_>], container: &Container<'_>) -> Result<Plan, M
     for (destination, volume) in &placed {
         plan.add(destination, volume, container);
     }
+    passing::check_places(&plan.steps, container.root.style)?;
     Ok(plan)
 }
 
@@ -131,6 +164,7 @@ fn admit(volume: &Volume<'_>, container: &Container<'_>) -> Result<Destination, 
     if volume.host_path.is_empty() {
         return Err(MountError::NoSource { path: path() });
     }
+    passing::check(volume, container)?;
     let destination = Destination::parse(volume.container_path, container.root.style)?;
     match container.mode {
         Mode::Bind => protected(&destination, container)
@@ -169,16 +203,17 @@ fn clash(first: &Destination, second: &Destination, container: &Container<'_>) -
 impl Plan {
     fn add(&mut self, destination: &Destination, volume: &Volume<'_>, container: &Container<'_>) {
         let (source, file) = (container.root.place(volume.host_path), volume.source == Source::File);
-        let readonly = volume.readonly;
+        let (readonly, shallow, propagation) = (volume.readonly, volume.shallow, volume.propagation);
         if volume.source == Source::Missing {
             self.steps.push(Step::MakeSource { path: source.clone() });
         }
         let in_image = destination.below(container.image);
         if container.mode == Mode::Bind {
             let target = destination.path();
-            self.steps.push(Step::Bind { source: source.clone(), target, readonly, file });
+            let bind = |source, target| Step::Bind { source, target, readonly, shallow, propagation, file };
+            self.steps.push(bind(source.clone(), target));
             // The same below the image, where manifests made for symlink mode look.
-            self.steps.push(Step::Bind { source, target: in_image, readonly, file });
+            self.steps.push(bind(source, in_image));
             return;
         }
         if readonly {

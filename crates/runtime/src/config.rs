@@ -11,6 +11,7 @@ use holder::protocol::Rotate;
 use images::Image;
 use os::job::JobLimits;
 use os::terminal::Size;
+use os::view::Propagation;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -100,12 +101,17 @@ pub struct Groups {
     pub further: Vec<u32>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MountConfig {
     pub host_path: String,
     pub container_path: String,
     pub readonly: bool,
+    /// Read-only without what is mounted below it, where a host knows the difference.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shallow: bool,
+    #[serde(default, skip_serializing_if = "Propagation::is_private")]
+    pub propagation: Propagation,
 }
 
 /// Where a container leaves its last words.

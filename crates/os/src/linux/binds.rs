@@ -1,10 +1,13 @@
 //! Binds as the child makes them: sources are taken as detached trees, then put in place one after the other.
 //!
+//! A tree that is to pass mounts on is taken while the child's mounts are still peers of the host's, and stays one of
+//! them; all others are taken after that is over.
+//!
 //! A detached tree can be made read-only before anybody sees it, with all that is mounted in it, and needs no path to be
 //! put in place. The rules of [`super::born`] hold here too.
 
 use std::cell::Cell;
-use std::ffi::{CStr, CString, c_int, c_long};
+use std::ffi::{CStr, CString, c_int, c_long, c_ulong};
 use std::os::fd::RawFd;
 
 use super::born::{Step, check, errno};
@@ -15,7 +18,10 @@ use crate::process::SpawnStep;
 pub(crate) struct BindMount {
     pub(crate) source: CString,
     pub(crate) target: Target,
-    pub(crate) readonly: bool,
+    /// How deep, if at all: `AT_RECURSIVE` for everything that is mounted below the source too.
+    pub(crate) readonly: Option<c_int>,
+    /// One of `MS_PRIVATE`, `MS_SLAVE` and `MS_SHARED`.
+    pub(crate) propagation: c_ulong,
     /// Where the child keeps the tree between the two steps.
     pub(crate) tree: Cell<RawFd>,
 }
@@ -42,14 +48,31 @@ const FILE_MODE: libc::mode_t = 0o644;
 // === impl BindMount ===
 
 impl BindMount {
-    /// A copy of everything that is mounted at the source and below.
+    /// Before the child's mounts become its own.
+    pub(crate) fn take_as_peer(&self) -> Step {
+        if self.propagation == libc::MS_PRIVATE {
+            return Ok(());
+        }
+        self.copy()?;
+        set(self.tree.get(), libc::AT_RECURSIVE, |wanted| wanted.propagation = self.propagation)
+    }
+
+    /// After that.
     pub(crate) fn take(&self) -> Step {
+        if self.propagation == libc::MS_PRIVATE {
+            self.copy()?;
+        }
+        self.readonly.map_or(Ok(()), |depth| make_readonly(self.tree.get(), depth))
+    }
+
+    /// Everything that is mounted at the source and below.
+    fn copy(&self) -> Step {
         let flags = flags(libc::OPEN_TREE_CLONE, libc::O_CLOEXEC | libc::AT_RECURSIVE);
         // SAFETY: a null-ended string that outlives the call, and plain numbers.
         let tree =
             call(unsafe { libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, self.source.as_ptr(), flags) })?;
         self.tree.set(tree);
-        if self.readonly { make_readonly(tree, libc::AT_RECURSIVE) } else { Ok(()) }
+        Ok(())
     }
 
     pub(crate) fn place(&self) -> Step {
@@ -66,9 +89,13 @@ impl BindMount {
 
 /// `depth` is `AT_RECURSIVE` for everything that is mounted below too.
 pub(crate) fn make_readonly(tree: RawFd, depth: c_int) -> Step {
+    set(tree, depth, |wanted| wanted.attr_set = libc::MOUNT_ATTR_RDONLY)
+}
+
+fn set(tree: RawFd, depth: c_int, what: impl FnOnce(&mut libc::mount_attr)) -> Step {
     // SAFETY: plain numbers, for which zero means "leave it".
     let mut wanted: libc::mount_attr = unsafe { std::mem::zeroed() };
-    wanted.attr_set = libc::MOUNT_ATTR_RDONLY;
+    what(&mut wanted);
     let (empty, flags) = (c"".as_ptr(), libc::AT_EMPTY_PATH | depth);
     let size = size_of::<libc::mount_attr>();
     // SAFETY: the structure is as large as we say and outlives the call.

@@ -21,6 +21,7 @@ pub(crate) mod job;
 pub(crate) mod mounts;
 pub(crate) mod namespace;
 pub(crate) mod overlay;
+pub(crate) mod peers;
 pub(crate) mod probe;
 pub(crate) mod process;
 pub(crate) mod pty;

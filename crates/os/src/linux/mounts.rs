@@ -87,6 +87,7 @@ impl Mounts {
         // SAFETY: a forked child has one thread and shares no memory.
         check(unsafe { libc::unshare(flags) }, SpawnStep::Namespace)?;
         self.user.as_ref().map_or(Ok(()), map_ids)?;
+        self.each_bind(report, SOURCE, BindMount::take_as_peer)?;
         make_private()?;
         self.overlay.iter().flat_map(|overlay| &overlay.lower).try_for_each(reopen)?;
         self.each_bind(report, SOURCE, BindMount::take)?;

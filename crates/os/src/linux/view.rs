@@ -14,7 +14,9 @@ use rustix::fs::{Mode, OFlags};
 use super::binds::{Below, BindMount, Target};
 use super::mounts::{self, IdMaps, MadeDir, Mounts, OverlayMount, ScratchMount, Sight};
 use super::spawn::{above_stdio, c_string};
-use crate::view::{Bind, Overlay, View};
+use crate::view::{Bind, Overlay, Propagation, View};
+
+pub(crate) use super::peers::peers;
 
 /// Overlay options fit into one page.
 const MOUNT_DATA_MAX: usize = 4095;
@@ -52,7 +54,7 @@ pub(crate) fn bind_works() -> Result<(), String> {
 
 fn try_bind() -> Result<(), String> {
     let place = std::env::temp_dir();
-    let bind = Bind { source: place.clone(), target: place, readonly: true, file: false };
+    let bind = Bind { source: place.clone(), target: place, readonly: true, ..Bind::default() };
     let view = View { binds: vec![bind], ..View::default() };
     let mounts = prepare(&view, super::spawn::user_maps()).map_err(|error| error.to_string())?;
     let sight = Sight::Own(mounts);
@@ -168,7 +170,12 @@ fn bind_mount(view: &View, number: usize, bind: &Bind) -> io::Result<BindMount> 
     Ok(BindMount {
         source: c_string(bind.source.as_os_str())?,
         target: target(view, number, bind)?,
-        readonly: bind.readonly,
+        readonly: bind.readonly.then_some(if bind.shallow { 0 } else { libc::AT_RECURSIVE }),
+        propagation: match bind.propagation {
+            Propagation::Private => libc::MS_PRIVATE,
+            Propagation::Slave => libc::MS_SLAVE,
+            Propagation::Shared => libc::MS_SHARED,
+        },
         tree: Cell::new(-1),
     })
 }

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     fn bind(source: &str, readonly: bool) -> Bind {
-        Bind { source: source.into(), target: r"C:\etc\x".into(), readonly, file: false }
+        Bind { source: source.into(), target: r"C:\etc\x".into(), readonly, ..Bind::default() }
     }
 
     #[test]

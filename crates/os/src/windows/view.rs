@@ -6,7 +6,7 @@
 use std::fs;
 use std::io;
 use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::ptr::null;
 use std::sync::OnceLock;
 
@@ -16,7 +16,7 @@ use super::bind_filter::BindFilter;
 use super::handle::check;
 use super::{host, job};
 use crate::process::{SpawnError, SpawnStep};
-use crate::view::{Bind, View};
+use crate::view::{Bind, Peers, View};
 
 /// Makes the job's processes-to-be see the view. Not to be called twice for one job.
 pub(crate) fn show(job: BorrowedHandle<'_>, view: &View) -> Result<(), SpawnError> {
@@ -28,6 +28,9 @@ pub(crate) fn show(job: BorrowedHandle<'_>, view: &View) -> Result<(), SpawnErro
     }
     if view.binds.is_empty() {
         return Ok(());
+    }
+    if !view.binds.iter().all(|bind| bind.propagation.is_private()) {
+        return Err(refused(SpawnStep::Bind, "no mounts are passed on here"));
     }
     bind_all(job, &view.binds).map_err(SpawnError::at(SpawnStep::Bind))
 }
@@ -50,6 +53,12 @@ pub(crate) fn promote(job: BorrowedHandle<'_>) -> io::Result<()> {
         .map_err(|error| io::Error::new(error.kind(), format!("the job cannot become a silo: {error}")))
 }
 
+/// Volumes are not mounted in one another while somebody looks.
+#[expect(clippy::unnecessary_wraps, reason = "elsewhere it has to be looked for")]
+pub(crate) fn peers(_path: &Path) -> io::Result<Peers> {
+    Ok(Peers::None)
+}
+
 /// Tried once in a process, on a job and a directory that are thrown away. The version is not asked: updates brought
 /// the filter to old builds.
 pub(crate) fn bind_works() -> Result<(), String> {
@@ -61,7 +70,7 @@ fn try_bind() -> io::Result<()> {
     let place = Place::new()?;
     let job = job::nameless()?;
     let (source, target) = (place.directory("source")?, place.directory("target")?);
-    bind_all(job.as_handle(), &[Bind { source, target, readonly: true, file: false }])
+    bind_all(job.as_handle(), &[Bind { source, target, readonly: true, ..Bind::default() }])
 }
 
 fn explain(error: &io::Error) -> String {

@@ -22,6 +22,7 @@ mod keeper;
 mod limits;
 #[cfg(target_os = "linux")]
 mod overlay;
+mod propagation;
 #[cfg(target_os = "linux")]
 mod sockets;
 #[cfg(target_os = "linux")]

@@ -49,7 +49,7 @@ impl World {
     }
 
     pub(crate) fn bind(&self, source: &str, target: &str) -> Bind {
-        Bind { source: self.path(source), target: self.path(target), readonly: false, file: false }
+        Bind { source: self.path(source), target: self.path(target), ..Bind::default() }
     }
 
     pub(crate) fn overlay(&self) -> Overlay {

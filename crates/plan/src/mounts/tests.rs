@@ -5,11 +5,24 @@ const BIND: Container<'_> = Container { root: WINDOWS, mode: Mode::Bind, image: 
 const SYMLINK: Container<'_> = Container { root: WINDOWS, mode: Mode::Symlink, image: "C:\\hpc\\c1" };
 
 fn volume<'a>(host_path: &'a str, container_path: &'a str) -> Volume<'a> {
-    Volume { host_path, container_path, readonly: false, source: Source::Directory }
+    Volume {
+        host_path,
+        container_path,
+        readonly: false,
+        shallow: false,
+        source: Source::Directory,
+        propagation: Propagation::Private,
+        peers: Peers::None,
+    }
+}
+
+fn bound(source: &str, target: &str, readonly: bool, file: bool) -> Step {
+    let (source, target) = (source.into(), target.into());
+    Step::Bind { source, target, readonly, shallow: false, propagation: Propagation::Private, file }
 }
 
 fn bind(source: &str, target: &str) -> Step {
-    Step::Bind { source: source.into(), target: target.into(), readonly: false, file: false }
+    bound(source, target, false, false)
 }
 
 fn one(volume: Volume<'_>, container: &Container<'_>) -> Result<Plan, MountError> {
@@ -27,12 +40,7 @@ fn a_bound_volume_is_at_its_path_and_below_the_image() {
     );
     let readonly = Volume { readonly: true, source: Source::File, ..volume("C:\\f", "D:\\f.txt") };
     let plan = one(readonly, &BIND).unwrap();
-    let expected = |target: &str| Step::Bind {
-        source: "C:\\f".into(),
-        target: target.into(),
-        readonly: true,
-        file: true,
-    };
+    let expected = |target: &str| bound("C:\\f", target, true, true);
     assert_eq!(plan.steps, [expected("D:\\f.txt"), expected("C:\\hpc\\f.txt")]);
     assert_eq!(plan.warnings, [""; 0]);
 }

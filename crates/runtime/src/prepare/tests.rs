@@ -170,6 +170,7 @@ fn a_program_in_a_volume_is_found_where_the_container_sees_it() {
         host_path: tools.to_str().unwrap().into(),
         container_path: "/opt/tools".into(),
         readonly: true,
+        ..MountConfig::default()
     };
     world.config.mounts.push(mount);
     world.run(&["/opt/tools/tool"]);

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use os::file::Kind;
+use os::view;
 use plan::Style;
 use plan::drive::Root;
-use plan::mounts::{self, Container, Plan, Source, Volume};
+use plan::mounts::{self, Container, Peers, Plan, Propagation, Source, Volume};
 
 use super::{PrepareError, host_style, text};
-use crate::config::{ContainerConfig, Mode};
+use crate::config::{ContainerConfig, Mode, MountConfig};
 use crate::layout::ContainerDir;
 
 pub(super) fn plan(
@@ -24,7 +25,10 @@ pub(super) fn plan(
             host_path: &mount.host_path,
             container_path: &mount.container_path,
             readonly: mount.readonly,
+            shallow: mount.shallow,
             source: source(&root.place(&mount.host_path))?,
+            propagation: propagation(mount.propagation),
+            peers: peers(mount)?,
         });
     }
     let last_words = text(&dir.termination());
@@ -33,11 +37,35 @@ pub(super) fn plan(
             host_path: &last_words,
             container_path: &termination.path,
             readonly: false,
+            shallow: false,
             source: Source::File,
+            propagation: Propagation::Private,
+            peers: Peers::None,
         });
     }
     let image = text(image);
     Ok(mounts::plan(&volumes, &Container { root, mode: mode.into(), image: &image })?)
+}
+
+fn propagation(asked: view::Propagation) -> Propagation {
+    match asked {
+        view::Propagation::Private => Propagation::Private,
+        view::Propagation::Slave => Propagation::Slave,
+        view::Propagation::Shared => Propagation::Shared,
+    }
+}
+
+/// Only those who want to know pay for a look.
+fn peers(mount: &MountConfig) -> Result<Peers, PrepareError> {
+    if mount.propagation.is_private() {
+        return Ok(Peers::None);
+    }
+    match view::peers(Path::new(&mount.host_path)) {
+        Ok(view::Peers::None) => Ok(Peers::None),
+        Ok(view::Peers::Hears) => Ok(Peers::Hears),
+        Ok(view::Peers::Shares) => Ok(Peers::Shares),
+        Err(source) => Err(PrepareError::Source { path: mount.host_path.clone(), source }),
+    }
 }
 
 fn source(path: &str) -> Result<Source, PrepareError> {

@@ -61,6 +61,7 @@ pub(super) fn resolve(
             host_path: source(volume, dir, root)?,
             container_path: mount.mount_path.clone(),
             readonly: mount.read_only == Some(true),
+            ..MountConfig::default()
         })
     });
     resolved.collect()

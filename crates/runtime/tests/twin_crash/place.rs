@@ -101,6 +101,7 @@ impl Place {
             host_path: self.path(source).display().to_string(),
             container_path: target.display().to_string(),
             readonly: false,
+            ..MountConfig::default()
         }
     }
 

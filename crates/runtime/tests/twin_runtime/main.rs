@@ -6,6 +6,7 @@ mod failures;
 mod limits;
 mod mounts;
 mod pods;
+mod propagation;
 mod states;
 mod termination;
 mod users;

@@ -198,6 +198,7 @@ pub(crate) fn mount(source: &Path, target: &Path) -> MountConfig {
         host_path: source.to_str().unwrap().into(),
         container_path: target.to_str().unwrap().into(),
         readonly: false,
+        ..MountConfig::default()
     }
 }
 

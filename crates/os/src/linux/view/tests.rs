@@ -7,7 +7,7 @@ fn overlay(lower: Vec<PathBuf>) -> Overlay {
 }
 
 fn bind(source: &str, target: &str) -> Bind {
-    Bind { source: source.into(), target: target.into(), readonly: false, file: false }
+    Bind { source: source.into(), target: target.into(), ..Bind::default() }
 }
 
 #[test]

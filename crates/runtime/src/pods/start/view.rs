@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use os::view::{Bind, View};
-use plan::mounts::Step;
+use os::view::{Bind, Propagation, View};
+use plan::mounts::{self, Step};
 
 use super::Starting;
 use crate::config::Mode;
@@ -20,6 +20,14 @@ struct Built<'a> {
     binds: Vec<Bind>,
 }
 
+fn passed_on(planned: mounts::Propagation) -> Propagation {
+    match planned {
+        mounts::Propagation::Private => Propagation::Private,
+        mounts::Propagation::Slave => Propagation::Slave,
+        mounts::Propagation::Shared => Propagation::Shared,
+    }
+}
+
 // === impl Starting ===
 
 impl Starting<'_> {
@@ -32,9 +40,16 @@ impl Starting<'_> {
                         .map_err(|source| StartError::Make { what: path.clone(), source })?;
                     fail::point("source-made");
                 }
-                Step::Bind { source, target, readonly, file } => {
-                    let (source, target) = (source.into(), target.into());
-                    self.bind(&mut built, Bind { source, target, readonly: *readonly, file: *file })?;
+                Step::Bind { source, target, readonly, shallow, propagation, file } => {
+                    let bind = Bind {
+                        source: source.into(),
+                        target: target.into(),
+                        readonly: *readonly,
+                        shallow: *shallow,
+                        propagation: passed_on(*propagation),
+                        file: *file,
+                    };
+                    self.bind(&mut built, bind)?;
                 }
                 Step::Link { at, to, file } => self.link(&built, Path::new(at), Path::new(to), *file)?,
             }
@@ -56,7 +71,7 @@ impl Starting<'_> {
         fail::point("scratch-made");
         let copy = room.copy.clone().filter(|copy| *copy != room.image);
         let target = room.image.clone();
-        let bind = |source| Bind { source, target, readonly: false, file: false };
+        let bind = |source| Bind { source, target, ..Bind::default() };
         Ok(Built { room, files, binds: copy.map(bind).into_iter().collect() })
     }
 
