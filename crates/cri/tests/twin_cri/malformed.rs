@@ -1,10 +1,14 @@
 //! Requests that are wrong: each is refused with the right code, and nothing is done.
 
+mod container_calls;
 mod containers;
 mod images;
+mod mounts;
+mod pod_calls;
 mod pods;
 mod streams;
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -30,6 +34,71 @@ pub(super) struct Row {
     pub(super) call: for<'c> fn(&'c Scene<'_>) -> Answer<'c>,
 }
 
+/// The rows of one call, each a line: what is wrong with it, its code, and how the request becomes so. The request is
+/// either a good one that a function of that name changes, or an empty one that is filled.
+macro_rules! table {
+    ($name:ident = $call:literal: $make:ident, |$it:ident| $($what:literal, $code:ident, $change:expr;)+) => {
+        pub(super) const $name: &[super::Row] = &[$(super::Row {
+            what: concat!($call, " ", $what),
+            code: tonic::Code::$code,
+            call: |scene| Box::pin($make(scene, |$it| $change)),
+        }),+];
+    };
+    (
+        $name:ident = $call:literal: $client:ident.$verb:ident($request:ident), |$s:ident, $it:ident|
+        $($what:literal, $code:ident, $change:expr;)+
+    ) => {
+        pub(super) const $name: &[super::Row] = &[$(super::Row {
+            what: concat!($call, " ", $what),
+            code: tonic::Code::$code,
+            call: |scene| {
+                let fill: fn(&super::Scene<'_>, &mut $request) = |$s, $it| {
+                    // Not every row needs both.
+                    let _ = (&$s, &$it);
+                    $change
+                };
+                let mut request = $request::default();
+                fill(scene, &mut request);
+                Box::pin(async { super::done(scene.world.$client().$verb(request)).await })
+            },
+        }),+];
+    };
+}
+use table;
+
+const TABLES: &[&[Row]] = &[
+    pods::RUN_POD_SANDBOX,
+    pods::RUN_CHANGED,
+    pod_calls::STOP_POD_SANDBOX,
+    pod_calls::REMOVE_POD_SANDBOX,
+    pod_calls::POD_SANDBOX_STATUS,
+    pod_calls::POD_SANDBOX_STATS,
+    pod_calls::UPDATE_POD_SANDBOX_RESOURCES,
+    pod_calls::PORT_FORWARD,
+    pod_calls::LIST_POD_SANDBOX,
+    pod_calls::UPDATE_RUNTIME_CONFIG,
+    containers::CREATE_CONTAINER,
+    mounts::MOUNTS,
+    container_calls::CREATE_CONTAINER,
+    container_calls::START_CONTAINER,
+    container_calls::STOP_CONTAINER,
+    container_calls::REMOVE_CONTAINER,
+    container_calls::CONTAINER_STATUS,
+    container_calls::CONTAINER_STATS,
+    container_calls::REOPEN_CONTAINER_LOG,
+    container_calls::UPDATE_CONTAINER_RESOURCES,
+    container_calls::LIST_CONTAINERS,
+    container_calls::LIST_CONTAINER_STATS,
+    images::IMAGE_STATUS,
+    images::PULL_IMAGE,
+    images::REMOVE_IMAGE,
+    images::LIST_IMAGES,
+    streams::EXEC_SYNC,
+    streams::EXEC,
+    streams::ATTACH,
+    streams::PORT_FORWARD,
+];
+
 /// Forgets what an answer says.
 pub(super) async fn done<T>(answer: impl Future<Output = Result<Response<T>, Status>>) -> Result<(), Status> {
     answer.await.map(drop)
@@ -44,10 +113,11 @@ fn a_hundred_wrong_requests_get_their_codes_and_leave_no_trace() {
     let created = world.create(&pod, world.config("created", &["pause"]));
     world.says("running.log", "ready");
     let scene = Scene { world: &world, pod, running, created };
-    let rows: Vec<_> = [pods::ROWS, containers::ROWS, images::ROWS, streams::ROWS].concat_rows();
-    assert!(rows.len() >= 100, "{} rows", rows.len());
+    let rows = || TABLES.iter().copied().flatten();
+    let names: BTreeSet<&str> = rows().map(|row| row.what).collect();
+    assert_eq!((names.len(), rows().count()), (184, 184), "each has its name");
     let before = (world.traces(), statuses(&world));
-    for row in rows {
+    for row in rows() {
         match world.wait((row.call)(&scene)) {
             Err(status) => assert_eq!(status.code(), row.code, "{}: {status:?}", row.what),
             Ok(()) => panic!("{} was done", row.what),
@@ -56,16 +126,6 @@ fn a_hundred_wrong_requests_get_their_codes_and_leave_no_trace() {
         assert_eq!(after, before, "{} left a trace", row.what);
     }
     world.end();
-}
-
-trait Rows {
-    fn concat_rows(&self) -> Vec<&'static Row>;
-}
-
-impl<const N: usize> Rows for [&'static [Row]; N] {
-    fn concat_rows(&self) -> Vec<&'static Row> {
-        self.iter().flat_map(|rows| rows.iter()).collect()
-    }
 }
 
 fn statuses(world: &World) -> Vec<(String, i32)> {

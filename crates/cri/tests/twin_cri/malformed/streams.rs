@@ -1,327 +1,58 @@
 //! Programs and ports that are asked for wrongly.
 
 use cri::api::*;
-use tonic::Code;
 
-use super::{Row, done};
+use super::table;
 
 fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-pub(super) const ROWS: &[Row] = &[
-    Row {
-        what: "ExecSync without a command",
-        code: Code::InvalidArgument,
-        call: |s| {
-            Box::pin(async {
-                done(s.world.runtime().exec_sync(ExecSyncRequest {
-                    container_id: s.running.clone(),
-                    cmd: vec![],
-                    timeout: 0,
-                }))
-                .await
-            })
-        },
-    },
-    Row {
-        what: "ExecSync with an empty command",
-        code: Code::InvalidArgument,
-        call: |s| {
-            Box::pin(async {
-                done(s.world.runtime().exec_sync(ExecSyncRequest {
-                    container_id: s.running.clone(),
-                    cmd: vec![String::new()],
-                    timeout: 0,
-                }))
-                .await
-            })
-        },
-    },
-    Row {
-        what: "ExecSync with a character 0",
-        code: Code::InvalidArgument,
-        call: |s| {
-            Box::pin(async {
-                done(s.world.runtime().exec_sync(ExecSyncRequest {
-                    container_id: s.running.clone(),
-                    cmd: words(&["./fixture", "\0"]),
-                    timeout: 0,
-                }))
-                .await
-            })
-        },
-    },
-    Row {
-        what: "ExecSync with a negative time",
-        code: Code::InvalidArgument,
-        call: |s| {
-            Box::pin(async {
-                done(s.world.runtime().exec_sync(ExecSyncRequest {
-                    container_id: s.running.clone(),
-                    cmd: words(&["./fixture"]),
-                    timeout: -1,
-                }))
-                .await
-            })
-        },
-    },
-    Row {
-        what: "ExecSync of a program that is not there",
-        code: Code::InvalidArgument,
-        call: |s| {
-            Box::pin(async {
-                done(s.world.runtime().exec_sync(ExecSyncRequest {
-                    container_id: s.running.clone(),
-                    cmd: words(&["./no-such-program"]),
-                    timeout: 0,
-                }))
-                .await
-            })
-        },
-    },
-    Row {
-        what: "ExecSync without a container",
-        code: Code::InvalidArgument,
-        call: |s| {
-            Box::pin(async {
-                done(
-                    s.world.runtime().exec_sync(ExecSyncRequest { cmd: words(&["x"]), ..Default::default() }),
-                )
-                .await
-            })
-        },
-    },
-    Row {
-        what: "ExecSync in nobody",
-        code: Code::NotFound,
-        call: |s| {
-            Box::pin(async {
-                done(s.world.runtime().exec_sync(ExecSyncRequest {
-                    container_id: "nobody".into(),
-                    cmd: words(&["x"]),
-                    timeout: 0,
-                }))
-                .await
-            })
-        },
-    },
-    Row {
-        what: "ExecSync in what does not run",
-        code: Code::FailedPrecondition,
-        call: |s| {
-            Box::pin(async {
-                done(s.world.runtime().exec_sync(ExecSyncRequest {
-                    container_id: s.created.clone(),
-                    cmd: words(&["x"]),
-                    timeout: 0,
-                }))
-                .await
-            })
-        },
-    },
-    Row {
-        what: "Exec without a command",
-        code: Code::InvalidArgument,
-        call: |s| {
-            Box::pin(async {
-                done(s.world.runtime().exec(ExecRequest {
-                    container_id: s.running.clone(),
-                    stdout: true,
-                    ..Default::default()
-                }))
-                .await
-            })
-        },
-    },
-    Row {
-        what: "Exec without a stream",
-        code: Code::InvalidArgument,
-        call: |s| {
-            Box::pin(async {
-                done(s.world.runtime().exec(ExecRequest {
-                    container_id: s.running.clone(),
-                    cmd: words(&["x"]),
-                    ..Default::default()
-                }))
-                .await
-            })
-        },
-    },
-    Row {
-        what: "Exec with a terminal and stderr",
-        code: Code::InvalidArgument,
-        call: |s| {
-            Box::pin(async {
-                done(s.world.runtime().exec(ExecRequest {
-                    container_id: s.running.clone(),
-                    cmd: words(&["x"]),
-                    tty: true,
-                    stdin: true,
-                    stdout: true,
-                    stderr: true,
-                }))
-                .await
-            })
-        },
-    },
-    Row {
-        what: "Exec without a container",
-        code: Code::InvalidArgument,
-        call: |s| {
-            Box::pin(async {
-                done(s.world.runtime().exec(ExecRequest {
-                    container_id: String::new(),
-                    cmd: words(&["x"]),
-                    stdout: true,
-                    ..Default::default()
-                }))
-                .await
-            })
-        },
-    },
-    Row {
-        what: "Exec in nobody",
-        code: Code::NotFound,
-        call: |s| {
-            Box::pin(async {
-                done(s.world.runtime().exec(ExecRequest {
-                    container_id: "nobody".into(),
-                    cmd: words(&["x"]),
-                    stdout: true,
-                    ..Default::default()
-                }))
-                .await
-            })
-        },
-    },
-    Row {
-        what: "Exec in what does not run",
-        code: Code::FailedPrecondition,
-        call: |s| {
-            Box::pin(async {
-                done(s.world.runtime().exec(ExecRequest {
-                    container_id: s.created.clone(),
-                    cmd: words(&["x"]),
-                    stdout: true,
-                    ..Default::default()
-                }))
-                .await
-            })
-        },
-    },
-    Row {
-        what: "Attach without a stream",
-        code: Code::InvalidArgument,
-        call: |s| {
-            Box::pin(async {
-                done(
-                    s.world
-                        .runtime()
-                        .attach(AttachRequest { container_id: s.running.clone(), ..Default::default() }),
-                )
-                .await
-            })
-        },
-    },
-    Row {
-        what: "Attach with a terminal and stderr",
-        code: Code::InvalidArgument,
-        call: |s| {
-            Box::pin(async {
-                done(s.world.runtime().attach(AttachRequest {
-                    container_id: s.running.clone(),
-                    tty: true,
-                    stderr: true,
-                    ..Default::default()
-                }))
-                .await
-            })
-        },
-    },
-    Row {
-        what: "Attach to nobody",
-        code: Code::NotFound,
-        call: |s| {
-            Box::pin(async {
-                done(s.world.runtime().attach(AttachRequest {
-                    container_id: "nobody".into(),
-                    stdout: true,
-                    ..Default::default()
-                }))
-                .await
-            })
-        },
-    },
-    Row {
-        what: "Attach to what does not run",
-        code: Code::FailedPrecondition,
-        call: |s| {
-            Box::pin(async {
-                done(s.world.runtime().attach(AttachRequest {
-                    container_id: s.created.clone(),
-                    stdout: true,
-                    ..Default::default()
-                }))
-                .await
-            })
-        },
-    },
-    Row {
-        what: "PortForward to port 0",
-        code: Code::InvalidArgument,
-        call: |s| {
-            Box::pin(async {
-                done(
-                    s.world
-                        .runtime()
-                        .port_forward(PortForwardRequest { pod_sandbox_id: s.pod.clone(), port: vec![0] }),
-                )
-                .await
-            })
-        },
-    },
-    Row {
-        what: "PortForward to port -1",
-        code: Code::InvalidArgument,
-        call: |s| {
-            Box::pin(async {
-                done(
-                    s.world
-                        .runtime()
-                        .port_forward(PortForwardRequest { pod_sandbox_id: s.pod.clone(), port: vec![-1] }),
-                )
-                .await
-            })
-        },
-    },
-    Row {
-        what: "PortForward to port 65_536",
-        code: Code::InvalidArgument,
-        call: |s| {
-            Box::pin(async {
-                done(
-                    s.world.runtime().port_forward(PortForwardRequest {
-                        pod_sandbox_id: s.pod.clone(),
-                        port: vec![65_536],
-                    }),
-                )
-                .await
-            })
-        },
-    },
-    Row {
-        what: "PortForward of nobody",
-        code: Code::NotFound,
-        call: |s| {
-            Box::pin(async {
-                done(
-                    s.world
-                        .runtime()
-                        .port_forward(PortForwardRequest { pod_sandbox_id: "nobody".into(), port: vec![80] }),
-                )
-                .await
-            })
-        },
-    },
-];
+table! { EXEC_SYNC = "ExecSync": runtime.exec_sync(ExecSyncRequest), |s, it|
+    "without a command", InvalidArgument, it.container_id = s.running.clone();
+    "with an empty command", InvalidArgument,
+        { it.container_id = s.running.clone(); it.cmd = vec![String::new()] };
+    "with a character 0", InvalidArgument,
+        { it.container_id = s.running.clone(); it.cmd = words(&["./fixture", "\0"]) };
+    "with a negative time", InvalidArgument,
+        { it.container_id = s.running.clone(); it.cmd = words(&["./fixture"]); it.timeout = -1 };
+    "of a program that is not there", InvalidArgument,
+        { it.container_id = s.running.clone(); it.cmd = words(&["./no-such-program"]) };
+    "without a container", InvalidArgument, it.cmd = words(&["x"]);
+    "in nobody", NotFound, { it.container_id = "nobody".into(); it.cmd = words(&["x"]) };
+    "in what does not run", FailedPrecondition,
+        { it.container_id = s.created.clone(); it.cmd = words(&["x"]) };
+}
+
+table! { EXEC = "Exec": runtime.exec(ExecRequest), |s, it|
+    "without a command", InvalidArgument, { it.container_id = s.running.clone(); it.stdout = true };
+    "without a stream", InvalidArgument, { it.container_id = s.running.clone(); it.cmd = words(&["x"]) };
+    "with a terminal and stderr", InvalidArgument,
+        {
+            it.container_id = s.running.clone();
+            it.cmd = words(&["x"]);
+            it.tty = true;
+            it.stdin = true;
+            it.stdout = true;
+            it.stderr = true
+        };
+    "without a container", InvalidArgument, { it.cmd = words(&["x"]); it.stdout = true };
+    "in nobody", NotFound, { it.container_id = "nobody".into(); it.cmd = words(&["x"]); it.stdout = true };
+    "in what does not run", FailedPrecondition,
+        { it.container_id = s.created.clone(); it.cmd = words(&["x"]); it.stdout = true };
+}
+
+table! { ATTACH = "Attach": runtime.attach(AttachRequest), |s, it|
+    "without a stream", InvalidArgument, it.container_id = s.running.clone();
+    "with a terminal and stderr", InvalidArgument,
+        { it.container_id = s.running.clone(); it.tty = true; it.stderr = true };
+    "to nobody", NotFound, { it.container_id = "nobody".into(); it.stdout = true };
+    "to what does not run", FailedPrecondition, { it.container_id = s.created.clone(); it.stdout = true };
+}
+
+table! { PORT_FORWARD = "PortForward": runtime.port_forward(PortForwardRequest), |s, it|
+    "to port 0", InvalidArgument, { it.pod_sandbox_id = s.pod.clone(); it.port = vec![0] };
+    "to port -1", InvalidArgument, { it.pod_sandbox_id = s.pod.clone(); it.port = vec![-1] };
+    "to port 65_536", InvalidArgument, { it.pod_sandbox_id = s.pod.clone(); it.port = vec![65_536] };
+    "of nobody", NotFound, { it.pod_sandbox_id = "nobody".into(); it.port = vec![80] };
+}
