@@ -6,18 +6,15 @@
 
 use std::env;
 use std::fs;
-use std::num::NonZero;
-use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use testbed::tools::{cargo, progress, repo_root};
 
+use crate::lanes::in_lanes;
 use crate::results::{Record, Stamp};
 use crate::tier::Tier;
 
@@ -54,8 +51,8 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     Ok(green)
 }
 
-/// Each target as one test of the gate.
-pub(crate) fn gate(stamp: &Stamp) -> Result<Vec<Record>> {
+/// Each target as one test of the gate; it keeps one core busy.
+pub(crate) fn gate(stamp: &Stamp, lanes: usize) -> Result<Vec<Record>> {
     let fuzzer = build()?;
     let one = |target: &String| {
         let begun = Instant::now();
@@ -63,24 +60,7 @@ pub(crate) fn gate(stamp: &Stamp) -> Result<Vec<Record>> {
         let record = stamp.record(Tier::Fuzz, "fuzz", "fuzz", target).took(begun.elapsed().as_secs_f64());
         if green { record } else { record.failed("the fuzzer found a crash, see above") }
     };
-    Ok(on_every_core(&targets()?, one))
-}
-
-/// A target keeps one core busy, so as many are hunted at once as there are cores. The answers keep their order.
-fn on_every_core<T: Sync, R: Send>(all: &[T], one: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let take = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|at| *at < all.len());
-        std::iter::from_fn(take).map(|at| (at, one(&all[at]))).collect::<Vec<_>>()
-    };
-    let mut done: Vec<(usize, R)> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
-        let joined = workers.into_iter().map(|worker| worker.join().unwrap_or_else(|e| resume_unwind(e)));
-        joined.flatten().collect()
-    });
-    done.sort_by_key(|(at, _)| *at);
-    done.into_iter().map(|(_, answer)| answer).collect()
+    Ok(in_lanes(lanes, &targets()?, one))
 }
 
 fn told(target: &str, hunted: Result<String>) -> bool {
@@ -110,12 +90,12 @@ fn chosen(all: Vec<String>, asked: Option<&str>) -> Result<Vec<String>> {
 }
 
 #[derive(Debug)]
-struct Fuzzer {
+pub(crate) struct Fuzzer {
     program: PathBuf,
     root: PathBuf,
 }
 
-fn build() -> Result<Fuzzer> {
+pub(crate) fn build() -> Result<Fuzzer> {
     let root = repo_root()?;
     let mut command = cargo::command("build")?;
     cargo::reporting(&mut command).args(["--release", "--features", "libfuzzer", "--target", TRIPLE]);
@@ -219,13 +199,6 @@ fn number_before(text: &str, mark: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_target_is_hunted_once_and_told_in_order() {
-        let all: Vec<usize> = (0..23).collect();
-        assert_eq!(on_every_core(&all, |n| n * 2), all.iter().map(|n| n * 2).collect::<Vec<_>>());
-        assert_eq!(on_every_core(&[], |n: &usize| *n), Vec::<usize>::new());
-    }
 
     #[test]
     fn numbers_are_read_from_what_libfuzzer_says() {

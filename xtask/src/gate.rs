@@ -2,21 +2,29 @@
 //!
 //! Cheap tiers run first; a failure never stops the run, so that one run shows everything that is wrong. The last
 //! line is `N passed, N failed, N skipped` and the exit code is 0 only when nothing failed.
+//!
+//! Test programs run in lanes, side by side ([`order`]); what takes long to compile is compiled meanwhile ([`ahead`]).
 
+use std::num::NonZero;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use testbed::tools::cargo::Built;
 use testbed::tools::{debian, go_tool};
 
 use crate::results::{self, Counts, Record, Stamp, Verdict};
 use crate::tier::Tier;
 use crate::workspace::Workspace;
-use crate::{defects, fuzz, status};
+use crate::{defects, fuzz, lanes, status};
 
+mod ahead;
 pub(crate) mod lint;
+mod order;
 mod program;
+mod programs;
 pub(crate) mod suite;
 mod wine;
 
@@ -37,6 +45,9 @@ pub(crate) struct Options {
     /// Only tests whose name contains this
     #[arg(long)]
     filter: Option<String>,
+    /// How many test programs run at once (default: two, or one on a single core; under Wine always one)
+    #[arg(long, value_name = "N")]
+    lanes: Option<NonZero<usize>>,
 }
 
 /// What the tiers share.
@@ -45,22 +56,33 @@ struct Gate {
     workspace: Workspace,
     stamp: Stamp,
     filter: Option<String>,
+    tiers: Vec<Tier>,
+    lanes: Option<usize>,
+    /// What the last run found, for how long its programs took.
+    last: Vec<Record>,
+    /// The test programs of all tiers, made when the first of them is wanted; none when not all compile.
+    programs: OnceLock<Option<Vec<Built>>>,
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     if let Some(name) = &options.seed_defect {
         return defects::run(name);
     }
-    let gate = Gate { workspace: Workspace::read()?, stamp: Stamp::now()?, filter: options.filter.clone() };
+    let gate = Gate::new(options)?;
+    let mut ahead = None;
     let mut records = Vec::new();
     let mut rows = Vec::new();
-    for tier in chosen(&options.tier) {
+    for &tier in &gate.tiers {
+        if tier != Tier::Lint {
+            ahead.get_or_insert_with(|| ahead::Ahead::start(&gate.tiers));
+        }
         let begun = Instant::now();
         println!("=== {} ===", tier.name());
         let found = gate.tier(tier);
         rows.push((tier, begun.elapsed().as_secs_f64(), Counts::of(&found)));
         records.extend(found);
     }
+    drop(ahead);
     let content = !options.full || crate::e2e::run_all()?;
     records.extend(gate.status(&records));
     let path = results::write(&records)?;
@@ -91,6 +113,22 @@ fn summary(rows: &[(Tier, f64, Counts)], records: &[Record]) -> bool {
 // === impl Gate ===
 
 impl Gate {
+    fn new(options: &Options) -> Result<Self> {
+        Ok(Self {
+            workspace: Workspace::read()?,
+            stamp: Stamp::now()?,
+            filter: options.filter.clone(),
+            tiers: chosen(&options.tier),
+            lanes: options.lanes.map(NonZero::get),
+            last: results::read().unwrap_or_default(),
+            programs: OnceLock::new(),
+        })
+    }
+
+    fn lanes(&self, tier: Tier) -> usize {
+        tier.lanes(self.lanes, lanes::cores())
+    }
+
     fn tier(&self, tier: Tier) -> Vec<Record> {
         let prepared = prepare(tier).and_then(|()| self.run_tier(tier));
         prepared.unwrap_or_else(|error| {
@@ -103,7 +141,7 @@ impl Gate {
     fn run_tier(&self, tier: Tier) -> Result<Vec<Record>> {
         match tier {
             Tier::Lint => Ok(lint::run(&self.stamp, self.filter.as_deref())),
-            Tier::Fuzz => fuzz::gate(&self.stamp),
+            Tier::Fuzz => fuzz::gate(&self.stamp, self.lanes(tier)),
             Tier::Unit => Ok([self.suite(tier, &[])?, self.fuzz_replay()?, self.doc_tests()?].concat()),
             Tier::Wine => self.wine(),
             Tier::Twin => {

@@ -15,6 +15,7 @@ mod defects;
 mod e2e;
 mod fuzz;
 mod gate;
+mod lanes;
 mod libtest;
 mod mutants;
 mod results;

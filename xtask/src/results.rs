@@ -135,6 +135,12 @@ pub(crate) fn read() -> Result<Vec<Record>> {
     serde_json::from_str(&text).with_context(|| format!("read {}", path.display()))
 }
 
+/// How long a test program took, if these records know.
+pub(crate) fn seconds(records: &[Record], tier: Tier, package: &str, target: &str) -> Option<f64> {
+    let same = |it: &&Record| it.tier == tier && it.package == package && it.target == target;
+    records.iter().find(same).map(|record| record.seconds)
+}
+
 /// Keeps what earlier runs said about tiers that did not run now.
 pub(crate) fn write(new: &[Record]) -> Result<PathBuf> {
     let path = directory()?.join("results.json");
@@ -179,6 +185,14 @@ mod tests {
         let record = |name| stamp().record(Tier::Unit, "p", "t", name);
         let all = [record("a"), record("b").failed("x"), record("c").skipped("y"), record("d")];
         assert_eq!(Counts::of(&all).to_string(), "2 passed, 1 failed, 1 skipped");
+    }
+
+    #[test]
+    fn a_programs_seconds_are_those_of_its_tier_and_package() {
+        let twin = |package, seconds| stamp().record(Tier::Twin, package, "twin_cri", "a").took(seconds);
+        let known = [twin("cri", 50.0), twin("porthole", 12.0)];
+        assert_eq!(seconds(&known, Tier::Twin, "porthole", "twin_cri"), Some(12.0));
+        assert_eq!(seconds(&known, Tier::Wine, "porthole", "twin_cri"), None);
     }
 
     #[test]

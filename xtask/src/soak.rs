@@ -42,7 +42,7 @@ pub(crate) fn run() -> Result<bool> {
     fs::create_dir_all(&dir).with_context(|| format!("create {}", dir.display()))?;
     let path = dir.join("soak-report.json");
     drop(fs::remove_file(&path));
-    let code = suite::wait(&mut soak(&path)?, LIMIT)?;
+    let code = suite::wait("soak", &mut soak(&path)?, LIMIT)?;
     // A test that grew has written what it saw before it failed.
     let report = fs::read_to_string(&path).with_context(|| format!("the soak ended with {code:?}"))?;
     let outcome = outcome(code, &report, Stamp::now()?)?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// In the order of the gate: cheap answers first.
+/// In the order of the gate: cheap answers first, last what takes minutes to compile and does so beside the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Tier {
@@ -15,14 +15,14 @@ pub(crate) enum Tier {
     Unit,
     /// Real processes on Linux
     Twin,
-    /// Each fuzz target for a short time
-    Fuzz,
-    /// The Windows executable under Wine
-    Wine,
     /// Against a real control plane
     Cluster,
     /// Judged by programs that are not ours
     Foreign,
+    /// Each fuzz target for a short time
+    Fuzz,
+    /// The Windows executable under Wine
+    Wine,
 }
 
 /// What a tier's tests need before they start; made with progress lines instead of inside a silent test.
@@ -69,6 +69,17 @@ impl Tier {
         }
     }
 
+    /// How many of its programs run at once: as asked for, or what a machine of that many cores can bear.
+    pub(crate) fn lanes(self, asked: Option<usize>, cores: usize) -> usize {
+        match self {
+            // Its tests drive wineservers that take seconds to start and to end even alone.
+            Tier::Wine => 1,
+            // A fuzz target computes, on one core; tests mostly wait, but for no longer than they have patience.
+            Tier::Fuzz => asked.unwrap_or(cores),
+            _ => asked.unwrap_or_else(|| cores.min(2)),
+        }
+    }
+
     pub(crate) fn needs(self) -> Needs {
         let minutes = |count: u64| Duration::from_secs(60 * count);
         let plain = Needs { packages: &[], go_tools: &[], threads: None, limit: minutes(10) };
@@ -107,6 +118,13 @@ mod tests {
         assert_eq!(Tier::of_target("foreign_registry"), Tier::Foreign);
         assert_eq!(Tier::of_target("twinned"), Tier::Unit);
         assert_eq!(Tier::of_target("cli"), Tier::Unit);
+    }
+
+    #[test]
+    fn lanes_are_as_many_as_asked_for_or_two_where_there_are_cores() {
+        assert_eq!([1, 2, 16].map(|cores| Tier::Twin.lanes(None, cores)), [1, 2, 2]);
+        assert_eq!([1, 2, 16].map(|cores| Tier::Fuzz.lanes(None, cores)), [1, 2, 16]);
+        assert_eq!([Tier::Unit, Tier::Fuzz, Tier::Wine].map(|tier| tier.lanes(Some(3), 2)), [3, 3, 1]);
     }
 
     #[test]

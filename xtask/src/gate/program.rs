@@ -16,7 +16,7 @@ pub(super) struct Ended {
     pub(super) skips: String,
 }
 
-/// The records of one program, printed as it goes.
+/// The records of one program, printed when it has ended.
 pub(super) fn judge(stamp: &Stamp, tier: Tier, package: &str, target: &str, run: &Ended) -> Vec<Record> {
     let report = libtest::parse(&run.stdout);
     let record = |name: &str| stamp.record(tier, package, target, name).took(run.seconds);
@@ -65,11 +65,12 @@ fn show(package: &str, target: &str, records: &[Record], run: &Ended) {
     if counts == Counts::default() {
         return;
     }
-    println!("{package:<10} {target:<24} {counts} ({:.1} s)", run.seconds);
+    let mut text = format!("{package:<10} {target:<24} {counts} ({:.1} s)", run.seconds);
     if counts.failed > 0 {
-        println!("{}", quoted(&run.stdout));
-        println!("{}", quoted(&run.stderr));
+        text += &format!("\n{}\n{}", quoted(&run.stdout), quoted(&run.stderr));
     }
+    // In one piece: the program in the next lane may end at the same moment.
+    println!("{text}");
 }
 
 /// The failures' own output comes after libtest's list; a program that died is quoted from its end.

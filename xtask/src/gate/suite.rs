@@ -1,4 +1,4 @@
-//! One tier's test programs: built together, run one after the other.
+//! A tier's test programs: built with those of all other tiers, run in lanes.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -10,7 +10,10 @@ use testbed::tools::cargo::{self, Built};
 use testbed::tools::progress;
 
 use super::Gate;
+use super::order::order;
 use super::program::{self, Ended};
+use super::programs::build;
+use crate::lanes::in_lanes;
 use crate::results::{self, Record};
 use crate::tier::Tier;
 
@@ -43,36 +46,39 @@ pub(crate) fn holder() -> Result<PathBuf> {
 impl Gate {
     /// Builds and runs a tier's test programs; one that does not compile is one failure.
     pub(super) fn suite(&self, tier: Tier, env: &[(&str, PathBuf)]) -> Result<Vec<Record>> {
-        let names = self.workspace.integration_tests(tier);
-        if names.is_empty() && tier != Tier::Unit {
+        if !self.has_programs(tier) {
             println!("no tests in tier {}", tier.name());
             return Ok(Vec::new());
         }
-        let mut command = cargo::command("test")?;
-        cargo::reporting(&mut command).args(["--workspace", "--no-run"]);
-        if tier == Tier::Unit {
-            command.args(["--lib", "--bins"]);
-        }
-        command.args(names.iter().flat_map(|name| ["--test", name]));
-        let built = self.build(tier, &mut command)?;
-        let run = |program| self.run_program(tier, program, env);
-        built.iter().map(run).collect::<Result<Vec<_>>>().map(|records| records.concat())
+        self.run_programs(tier, &self.programs_of(tier)?, env)
     }
 
-    pub(super) fn build(&self, tier: Tier, command: &mut Command) -> Result<Vec<Built>> {
-        let title = format!("build the {} tests", tier.name());
-        let output = progress::step(&title, || progress::run(command))?;
-        Ok(cargo::built(&output.stdout)?.into_iter().filter(|built| built.is_test).collect())
+    fn run_programs(&self, tier: Tier, built: &[Built], env: &[(&str, PathBuf)]) -> Result<Vec<Record>> {
+        let about = |built| {
+            let (package, name) = self.name_of(built);
+            (package, name, results::seconds(&self.last, tier, package, name))
+        };
+        let order = order(&built.iter().map(about).collect::<Vec<_>>());
+        let run = |at: &usize| self.run_program(tier, &built[*at], env);
+        let mut records = in_lanes(self.lanes(tier), &order.beside, run);
+        records.extend(in_lanes(1, &order.alone, run));
+        records.into_iter().collect::<Result<Vec<_>>>().map(|records| records.concat())
+    }
+
+    fn name_of<'a>(&'a self, built: &'a Built) -> (&'a str, &'a str) {
+        (self.workspace.package_of(&built.manifest), &built.name)
     }
 
     fn run_program(&self, tier: Tier, built: &Built, env: &[(&str, PathBuf)]) -> Result<Vec<Record>> {
-        let package = self.workspace.package_of(&built.manifest);
+        let (package, name) = self.name_of(built);
         let dir = built.manifest.parent().context("a manifest has a directory")?;
         let mut command = Command::new(&built.path);
         command.args(self.libtest_args(tier)).current_dir(dir).env("CARGO_MANIFEST_DIR", dir);
         command.envs(env.iter().map(|(name, value)| (name, value)));
-        let run = self.execute(tier, &format!("{package}-{}", built.name), &mut command)?;
-        Ok(program::judge(&self.stamp, tier, package, &built.name, &run))
+        // By the file's name, which has a hash: a package's library and program may share theirs and run at once.
+        let file = built.path.file_name().unwrap_or_default().to_string_lossy();
+        let run = self.execute(tier, &format!("{package}-{file}"), &mut command)?;
+        Ok(program::judge(&self.stamp, tier, package, name, &run))
     }
 
     /// The fuzz targets on their corpus and on what once crashed them, without the fuzzer.
@@ -80,9 +86,7 @@ impl Gate {
         let mut command = cargo::command("test")?;
         cargo::reporting(&mut command).args(["--lib", "--no-run", "--manifest-path", "fuzz/Cargo.toml"]);
         command.arg("--target-dir").arg(&self.workspace.target_directory);
-        let built = self.build(Tier::Unit, &mut command)?;
-        let run = |program| self.run_program(Tier::Unit, program, &[]);
-        built.iter().map(run).collect::<Result<Vec<_>>>().map(|records| records.concat())
+        self.run_programs(Tier::Unit, &build("the replay of fuzz inputs", &mut command)?, &[])
     }
 
     /// Doc tests are compiled and run by rustdoc; only cargo knows how to call it.
@@ -112,7 +116,7 @@ impl Gate {
         }
         command.stdout(File::create(path("out"))?).stderr(File::create(path("err"))?);
         let begun = Instant::now();
-        let code = wait(command, tier.needs().limit)?;
+        let code = wait(label, command, tier.needs().limit)?;
         let seconds = begun.elapsed().as_secs_f64();
         let read = |path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let skips = read(skips).unwrap_or_default();
@@ -121,7 +125,7 @@ impl Gate {
 }
 
 /// The exit code, or none for a program that was killed by a signal or by us at its limit.
-pub(crate) fn wait(command: &mut Command, limit: Duration) -> Result<Option<i32>> {
+pub(crate) fn wait(label: &str, command: &mut Command, limit: Duration) -> Result<Option<i32>> {
     let begun = Instant::now();
     let mut child = command.spawn().with_context(|| format!("start {:?}", command.get_program()))?;
     let mut told = Duration::ZERO;
@@ -133,12 +137,12 @@ pub(crate) fn wait(command: &mut Command, limit: Duration) -> Result<Option<i32>
         if elapsed > limit {
             child.kill()?;
             child.wait()?;
-            eprintln!("killed after {} s", elapsed.as_secs());
+            eprintln!("  {label}: killed after {} s", elapsed.as_secs());
             return Ok(None);
         }
         if elapsed.saturating_sub(told) > Duration::from_secs(30) {
             told = elapsed;
-            eprintln!("  running for {} s …", elapsed.as_secs());
+            eprintln!("  {label}: {} s …", elapsed.as_secs());
         }
         std::thread::sleep(GLANCE);
     }
@@ -160,13 +164,14 @@ mod tests {
 
     #[test]
     fn a_program_that_hangs_is_killed_at_its_limit() {
-        let code = wait(Command::new("sleep").arg("60"), Duration::from_millis(50)).expect("ran");
+        let code = wait("sleep", Command::new("sleep").arg("60"), Duration::from_millis(50)).expect("ran");
         assert_eq!(code, None);
     }
 
     #[test]
     fn an_exit_code_is_kept() {
-        let code = wait(Command::new("sh").args(["-c", "exit 7"]), Duration::from_secs(60)).expect("ran");
+        let code =
+            wait("sh", Command::new("sh").args(["-c", "exit 7"]), Duration::from_secs(60)).expect("ran");
         assert_eq!(code, Some(7));
     }
 }

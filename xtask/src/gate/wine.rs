@@ -1,6 +1,6 @@
 //! The Wine tier: porthole.exe driven from Linux, and test programs that are Windows programs themselves.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -10,11 +10,17 @@ use testbed::wine::Wine;
 
 use super::Gate;
 use super::program::{self, Ended};
+use super::programs::build;
 use crate::results::Record;
 use crate::tier::Tier;
 
 /// Packages whose own tests run on Windows too: the shelf for the operating system has the same API there.
 const WINDOWS_PACKAGES: &[&str] = &["os"];
+
+/// The executable that users get: with optimisation across all of it, it takes minutes.
+pub(super) fn porthole() -> Result<PathBuf> {
+    windows::build_exe("porthole", "porthole", "release")
+}
 
 // === impl Gate ===
 
@@ -22,8 +28,7 @@ impl Gate {
     pub(super) fn wine(&self) -> Result<Vec<Record>> {
         testbed::tools::wine::ensure().context("the wine tier needs Wine")?;
         let fixture = windows::build_exe("fixture", "fixture", "dev")?;
-        let porthole = windows::build_exe("porthole", "porthole", "release")?;
-        let env = [("PORTHOLE_EXE", porthole), ("FIXTURE_EXE", fixture.clone())];
+        let env = [("PORTHOLE_EXE", porthole()?), ("FIXTURE_EXE", fixture.clone())];
         let mut records = self.suite(Tier::Wine, &env)?;
         for package in WINDOWS_PACKAGES {
             records.extend(self.windows_tests(package, &fixture)?);
@@ -34,7 +39,7 @@ impl Gate {
     fn windows_tests(&self, package: &str, fixture: &Path) -> Result<Vec<Record>> {
         let mut command = windows::toolchain()?.cargo("test")?;
         command.args(["--package", package, "--no-run"]);
-        let programs = self.build(Tier::Wine, &mut command)?;
+        let programs = build("the tests of Windows", &mut command)?;
         Ok(programs.iter().flat_map(|built| self.windows_test(package, built, fixture)).collect())
     }
 
