@@ -36,6 +36,8 @@ pub(crate) struct Needs {
     pub(crate) limit: Duration,
 }
 
+/// Ten times what the longest program takes: it may have a neighbour, and the machine other work.
+const LIMIT: Duration = Duration::from_secs(20 * 60);
 const CONTROL_PLANE: &[&str] =
     &["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubeadm", "kubectl"];
 
@@ -81,26 +83,25 @@ impl Tier {
     }
 
     pub(crate) fn needs(self) -> Needs {
-        let minutes = |count: u64| Duration::from_secs(60 * count);
-        let plain = Needs { packages: &[], go_tools: &[], threads: None, limit: minutes(10) };
+        let plain = Needs { packages: &[], go_tools: &[], threads: None, limit: LIMIT };
         match self {
             Tier::Lint | Tier::Unit => plain,
             Tier::Twin => Needs { packages: &["iproute2", "util-linux"], go_tools: &["registry"], ..plain },
             // libFuzzer's runtime is C++.
             Tier::Fuzz => Needs { packages: &["g++"], ..plain },
             // A Wine prefix brings half a dozen processes, a control plane half a gigabyte.
-            Tier::Wine => Needs { threads: Some(2), limit: minutes(20), ..plain },
+            Tier::Wine => Needs { threads: Some(2), ..plain },
             Tier::Cluster => Needs {
                 packages: &["iproute2", "util-linux"],
                 go_tools: CONTROL_PLANE,
                 threads: Some(1),
-                limit: minutes(20),
+                ..plain
             },
             Tier::Foreign => Needs {
                 packages: &["skopeo", "busybox-static"],
                 go_tools: &["registry", "agnhost"],
                 threads: Some(2),
-                limit: minutes(20),
+                ..plain
             },
         }
     }
