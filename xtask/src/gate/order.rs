@@ -23,6 +23,11 @@ const ALONE: &[Alone] = &[
         why: "who gives a pull up has his answer within two seconds",
     },
     Alone {
+        package: "runtime",
+        program: "twin_crash",
+        why: "after each of hundreds of kills all is mended within a minute, on a busy machine too",
+    },
+    Alone {
         package: "testbed",
         program: "cluster_control_plane",
         why: "a control plane is there within half a minute, which is a promise",
