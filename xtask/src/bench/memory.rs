@@ -27,14 +27,38 @@ pub(super) fn running(fits: impl Fn(&Path) -> bool) -> Result<Vec<u32>> {
     Ok(pids)
 }
 
+/// Those of them that are in the same world of processes as this one, as a testbed's machine is one.
+pub(super) fn running_beside(pid: u32, fits: impl Fn(&Path) -> bool) -> Result<Vec<u32>> {
+    let world = |pid: u32| fs::read_link(format!("/proc/{pid}/ns/pid"));
+    let ours = world(pid).with_context(|| format!("find the namespace of process {pid}"))?;
+    let pids = running(fits)?;
+    Ok(pids.into_iter().filter(|pid| world(*pid).is_ok_and(|theirs| theirs == ours)).collect())
+}
+
 /// The mean proportional set size in MiB of `count` programs, once all are there, each has a child, and none changes.
 pub(super) fn settled_mean(what: &str, count: usize, fits: impl Fn(&Path) -> bool) -> Result<f64> {
+    mean_at_rest(what, count, || running(&fits), are_close)
+}
+
+/// The same of the programs that `look` finds, at rest when all together do not change: with a hundred of them there is
+/// always one that does.
+pub(super) fn mean_of_settled(what: &str, count: usize, look: impl Fn() -> Result<Vec<u32>>) -> Result<f64> {
+    mean_at_rest(what, count, look, are_close_together)
+}
+
+fn mean_at_rest(
+    what: &str,
+    count: usize,
+    look: impl Fn() -> Result<Vec<u32>>,
+    is_calm: fn(&[u64], &[u64]) -> bool,
+) -> Result<f64> {
     let mut last: Option<(Instant, Vec<u64>)> = None;
     wait_for(&format!("{count} {what} at rest"), PATIENCE, || {
-        let pids: Vec<u32> = running(&fits)?.into_iter().filter(|pid| has_child(*pid)).collect();
-        let sizes: Vec<u64> = pids.iter().filter_map(|pid| with_guard(*pid, &fits).ok()).collect();
+        let found = look()?;
+        let pids = found.iter().filter(|pid| has_child(**pid));
+        let sizes: Vec<u64> = pids.filter_map(|pid| with_guard(*pid, &found).ok()).collect();
         match &last {
-            Some((since, known)) if sizes.len() == count && are_close(known, &sizes) => {
+            Some((since, known)) if sizes.len() == count && is_calm(known, &sizes) => {
                 Ok((since.elapsed() >= CALM).then(|| mean_mib(&sizes)))
             }
             _ => {
@@ -49,16 +73,22 @@ fn are_close(some: &[u64], others: &[u64]) -> bool {
     some.len() == others.len() && some.iter().zip(others).all(|(a, b)| a.abs_diff(*b) <= NOISE_KIB)
 }
 
+/// By two in a hundred, or by what one of them may.
+fn are_close_together(some: &[u64], others: &[u64]) -> bool {
+    let (some_sum, others_sum) = (some.iter().sum::<u64>(), others.iter().sum::<u64>());
+    some.len() == others.len() && some_sum.abs_diff(others_sum) <= NOISE_KIB.max(some_sum / 50)
+}
+
 /// One program's proportional set size in MiB.
 pub(super) fn mib(pid: u32) -> Result<f64> {
     Ok(mean_mib(&[pss_kib(pid)?]))
 }
 
 /// A program and the forks of itself beside it: what a pod costs is all of them.
-fn with_guard(pid: u32, fits: impl Fn(&Path) -> bool) -> Result<u64> {
+fn with_guard(pid: u32, found: &[u32]) -> Result<u64> {
     let mut sum = pss_kib(pid)?;
-    for fork in running(fits)?.into_iter().filter(|other| parent(*other) == Some(pid)) {
-        sum += pss_kib(fork)?;
+    for fork in found.iter().filter(|other| parent(**other) == Some(pid)) {
+        sum += pss_kib(*fork)?;
     }
     Ok(sum)
 }
@@ -108,6 +138,8 @@ mod tests {
         let own = std::env::current_exe().expect("own path");
         assert!(running(|exe| exe == own).expect("read").contains(&std::process::id()));
         assert!(pss_kib(std::process::id()).expect("read") > 0);
+        let beside = running_beside(std::process::id(), |exe| exe == own).expect("read");
+        assert!(beside.contains(&std::process::id()));
     }
 
     #[test]
@@ -115,6 +147,14 @@ mod tests {
         assert!(are_close(&[640, 700], &[650, 690]));
         assert!(!are_close(&[640, 700], &[640, 720]));
         assert!(!are_close(&[640], &[640, 640]));
+    }
+
+    #[test]
+    fn many_are_close_together_while_their_sum_stays() {
+        assert!(are_close_together(&[5000, 7000], &[5150, 7050]));
+        assert!(!are_close_together(&[5000, 7000], &[5250, 7050]));
+        assert!(are_close_together(&[400], &[416]));
+        assert!(!are_close_together(&[800], &[400, 400]));
     }
 
     #[test]
