@@ -18,6 +18,7 @@ use crate::results::{self, Stamp};
 
 mod check;
 mod containerd;
+mod cri;
 mod holder;
 mod memory;
 mod pull;
@@ -172,6 +173,21 @@ const BENCHES: &[Bench] = &[
         bar: Bar::Within(start::LIMITS),
         paths: &["crates/runtime", "crates/holder", "crates/os", "crates/plan"],
         run: start::run,
+    },
+    Bench {
+        name: "cri",
+        what: "host-network pods, ExecSync, exec and port-forward through the CRI socket, beside containerd",
+        unit: "ms",
+        bar: Bar::Within(cri::LIMITS),
+        paths: &[
+            "crates/cri",
+            "crates/streaming",
+            "crates/runtime",
+            "crates/holder",
+            "crates/os",
+            "crates/porthole/src/cri.rs",
+        ],
+        run: cri::run,
     },
 ];
 
