@@ -95,7 +95,7 @@ fn table(ours: &[Figure], theirs: &[Figure]) -> String {
     let line = |ours: &Figure| {
         let theirs = theirs.iter().find(|theirs| theirs.name == ours.name);
         let theirs = theirs.map_or_else(|| "-".to_owned(), |theirs| format!("{:.2}", theirs.value));
-        format!("  {:<44} {:>10.2} {theirs:>10}", ours.name, ours.value)
+        format!("  {:<48} {:>10.2} {theirs:>10}", ours.name, ours.value)
     };
     ours.iter().map(line).collect::<Vec<_>>().join("\n")
 }
