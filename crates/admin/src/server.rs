@@ -19,7 +19,7 @@ use crate::relay::relay;
 pub const MOST_CLIENTS: usize = 128;
 /// How long a client may be silent that is expected to ask.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long the end waits for clients that are being served.
+/// How long the end waits for clients: first for the answers that they wait for, then for them to leave.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// How long to leave a listener alone that failed: out of descriptors, usually.
 const TRY_AGAIN: Duration = Duration::from_millis(100);
@@ -43,7 +43,14 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Clients {
     next: u64,
-    there: BTreeMap<u64, Arc<Connection>>,
+    there: BTreeMap<u64, Client>,
+}
+
+#[derive(Debug)]
+struct Client {
+    connection: Arc<Connection>,
+    /// It has asked and has no answer yet.
+    waits: bool,
 }
 
 /// Opens the door of the runtime's node. The caller has the node's lock, so nobody else serves there.
@@ -83,7 +90,7 @@ fn take_in(connection: Arc<Connection>, shared: &Arc<Shared>, runtime: &Runtime)
     };
     let (leaving, runtime) = (shared.clone(), runtime.clone());
     let served = small_thread(move || {
-        converse(&connection, &runtime);
+        converse(&connection, &runtime, |waits| leaving.note(number, waits));
         drop(runtime);
         leaving.leave(number);
     });
@@ -94,15 +101,19 @@ fn take_in(connection: Arc<Connection>, shared: &Arc<Shared>, runtime: &Runtime)
 }
 
 /// One client, until it closes, breaks the rules or has its stream.
-fn converse(connection: &Arc<Connection>, runtime: &Runtime) {
+fn converse(connection: &Arc<Connection>, runtime: &Runtime, waits: impl Fn(bool)) {
     loop {
         let asked = connection.set_read_timeout(Some(PATIENCE)).map_err(FrameError::from);
         let asked = asked.and_then(|()| receive(&mut &**connection));
+        waits(true);
         let answer = match asked.map(|request| answer(request, runtime)) {
             Ok(Reply::Answer(answer)) => answer,
             Ok(Reply::Stream(stream)) => {
                 let streaming = Answer::Streaming { pid: stream.pid };
-                if connection.set_read_timeout(None).is_ok() && send(&mut &**connection, &streaming).is_ok() {
+                let told =
+                    connection.set_read_timeout(None).is_ok() && send(&mut &**connection, &streaming).is_ok();
+                waits(false);
+                if told {
                     // Out of threads: the client sees its stream end.
                     drop(relay(connection, stream));
                 }
@@ -116,7 +127,9 @@ fn converse(connection: &Arc<Connection>, runtime: &Runtime) {
                 return;
             }
         };
-        if send(&mut &**connection, &answer).is_err() {
+        let sent = send(&mut &**connection, &answer);
+        waits(false);
+        if sent.is_err() {
             return;
         }
     }
@@ -150,8 +163,15 @@ impl Shared {
         }
         let number = clients.next;
         clients.next += 1;
-        clients.there.insert(number, connection.clone());
+        clients.there.insert(number, Client { connection: connection.clone(), waits: false });
         Some(number)
+    }
+
+    fn note(&self, number: u64, waits: bool) {
+        if let Some(client) = self.clients().there.get_mut(&number) {
+            client.waits = waits;
+        }
+        self.left.notify_all();
     }
 
     fn leave(&self, number: u64) {
@@ -161,6 +181,13 @@ impl Shared {
 
     fn clients(&self) -> MutexGuard<'_, Clients> {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Until no client is like this, or the time for it is over.
+    fn until_none(&self, like: impl Fn(&Client) -> bool) -> MutexGuard<'_, Clients> {
+        let some = |clients: &mut Clients| clients.there.values().any(&like);
+        let waited = self.left.wait_timeout_while(self.clients(), FAREWELL, some);
+        waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }
 
@@ -174,12 +201,16 @@ impl Drop for Server {
         if let Some(thread) = self.thread.take().filter(|_| woken.is_ok()) {
             drop(thread.join());
         }
-        let clients = self.shared.clients();
+        // Who asked for the very thing that ends us hears that it is done.
+        let clients = self.shared.until_none(|client| client.waits);
         for client in clients.there.values() {
-            drop(client.shutdown());
+            drop(client.connection.shutdown());
         }
-        let waited = self.shared.left.wait_timeout_while(clients, FAREWELL, |left| !left.there.is_empty());
-        drop(waited);
+        drop(clients);
+        drop(self.shared.until_none(|_| true));
         drop(os::channel::remove_leftover(&self.endpoint));
     }
 }
+
+#[cfg(test)]
+mod tests;
