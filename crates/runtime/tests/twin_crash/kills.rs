@@ -109,10 +109,14 @@ impl World {
 
     /// An agent that lives will have one in a moment; one that was killed may have had none.
     fn kill_a_holder(&mut self, wait: bool) {
-        let found = if wait {
-            eventually("there is a holder", || Some(self.place.holders()).filter(|all| !all.is_empty()))
-        } else {
+        let look = || {
+            self.ledger.note(format_args!("aiming"));
             self.place.holders()
+        };
+        let found = if wait {
+            eventually("there is a holder", || Some(look()).filter(|all| !all.is_empty()))
+        } else {
+            look()
         };
         if found.is_empty() {
             return;

@@ -38,6 +38,8 @@ pub(crate) struct Known {
     pub(crate) pid: Option<u32>,
     /// It was asked to end, or will by itself.
     pub(crate) may_end: bool,
+    /// It ran when a holder to be killed was looked for: the pod's holder that was found is its own.
+    aimed_at: bool,
     /// Its holder was killed.
     must_end: bool,
     pub(crate) ended: bool,
@@ -110,6 +112,7 @@ impl Account {
             }
             ["pod-ending", pod] => self.in_pod(pod).for_each(|known| known.removing = true),
             ["pod-gone", pod] => self.in_pod(pod).for_each(|known| known.removed = true),
+            ["aiming"] => self.containers.values_mut().for_each(|it| it.aimed_at = it.pid.is_some()),
             ["killing", pod] => self.in_pod(pod).for_each(Known::holder_dies),
             // Whoever was started meanwhile may have been in the old holder or in a new one.
             ["killed", pod] => {
@@ -159,7 +162,7 @@ impl Account {
 
 impl Known {
     fn holder_dies(&mut self) {
-        let lives = self.pid.is_some() && !self.may_end && !self.removing;
+        let lives = self.aimed_at && !self.may_end && !self.removing;
         self.must_end |= lives;
         self.may_end = true;
     }

@@ -195,10 +195,10 @@ impl Place {
         self.assert_bare(when);
     }
 
-    /// Somebody who comes later can use the place.
-    pub(crate) fn assert_usable(&self, runtime: &Runtime, when: &str) {
+    /// Somebody who comes later, with a pod of this name, can use the place.
+    pub(crate) fn assert_usable(&self, runtime: &Runtime, name: &str, when: &str) {
         let ran = || {
-            let pod = runtime.run_pod(self.pod("afterwards", Mode::Bind))?;
+            let pod = runtime.run_pod(self.pod(name, Mode::Bind))?;
             let id = runtime.create(&pod, self.container("main", &["exit", "7"]))?;
             runtime.start(&id)?;
             runtime.wait(&id)

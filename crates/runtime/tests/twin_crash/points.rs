@@ -129,7 +129,7 @@ impl World {
         assert!(as_meant && (died || cell.times > 1), "{when}: {ended}: {said}\n{}", self.ledger.text());
         let runtime = self.place.open();
         account.hold_against(&runtime, when);
-        self.place.assert_usable(&runtime, when);
+        self.place.assert_usable(&runtime, "afterwards", when);
         self.place.clear(runtime, when);
         account.assert_all_gone(when);
         if died && !is_of_the_agent(&cell.point) {

@@ -65,7 +65,7 @@ impl Machine {
         let opened = self.world.place.try_open();
         let runtime = opened.unwrap_or_else(|e| panic!("{when}: no agent comes up: {e:?}"));
         hold_against(&before, &intended, &runtime, when);
-        self.world.place.assert_usable(&runtime, when);
+        self.world.place.assert_usable(&runtime, "afterwards", when);
         self.world.place.clear(runtime, when);
     }
 

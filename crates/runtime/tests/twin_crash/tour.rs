@@ -116,8 +116,8 @@ impl Agent {
     /// Whatever happened, the next pod runs.
     fn again(&self) {
         self.ledger.note(format_args!("verb again"));
-        self.place.assert_usable(&self.runtime, "after the tour");
-        let pod = PodId::parse("afterwards").expect("a name");
+        self.place.assert_usable(&self.runtime, "again", "after the tour");
+        let pod = PodId::parse("again").expect("a name");
         self.runtime.remove_pod(&pod).expect("it can be removed");
     }
 }
