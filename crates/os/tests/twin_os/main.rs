@@ -22,6 +22,7 @@ mod keeper;
 mod limits;
 #[cfg(target_os = "linux")]
 mod overlay;
+#[cfg(target_os = "linux")]
 mod propagation;
 #[cfg(target_os = "linux")]
 mod sockets;
