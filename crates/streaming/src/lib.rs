@@ -40,6 +40,7 @@ mod clock;
 mod cut;
 mod handshake;
 mod mux;
+mod pulse;
 mod serve;
 
 pub use config::Config;

@@ -1,6 +1,11 @@
 //! Programs run inside containers.
 
+use std::time::Duration;
+
 use cri::api::*;
+use streaming::Streams;
+use streaming::client::{Dialled, Remote};
+use streaming::protocol::{Agreed, Codec, Version};
 use tonic::Code;
 
 use crate::world::{World, eventually};
@@ -61,6 +66,33 @@ fn a_url_works_once_and_carries_a_programs_words() {
     assert!(answer(&url).starts_with("HTTP/1.1 404"), "and nobody else");
     let ask = PortForwardRequest { pod_sandbox_id: pod, port: vec![] };
     assert!(world.ok(world.runtime().port_forward(ask)).url.contains("/portforward/"));
+    world.end();
+}
+
+// proves: HP-23 twin
+#[test]
+fn a_program_that_never_reads_ends_after_its_client_has_left() {
+    let world = World::new();
+    let pod = world.pod("web");
+    let id = world.start(&pod, world.config("main", &["pause"]));
+    for (number, how) in
+        [Agreed::Command(Version::V4), Agreed::Channels(Version::V5, Codec::Binary)].into_iter().enumerate()
+    {
+        let seconds = (60_418 + number).to_string();
+        let cmd = ["./fixture", "sleep", &seconds].map(String::from).to_vec();
+        let (container_id, streams) =
+            (id.clone(), Streams { stdin: true, stdout: true, ..Streams::default() });
+        let ask = ExecRequest { container_id, cmd, stdin: true, stdout: true, ..Default::default() };
+        let url = world.ok(world.runtime().exec(ask)).url;
+        world.wait(async {
+            let remote = Remote::open(Dialled::to(&url).await.unwrap(), streams, how).await.unwrap();
+            let much = vec![7; 64 << 20];
+            let told = tokio::time::timeout(Duration::from_secs(2), remote.speaker().stdin(&much)).await;
+            assert!(told.is_err(), "{how:?}: nobody reads that");
+            eventually("it runs", || runs(&seconds).then_some(()));
+        });
+        eventually("its end after its client's", || (!runs(&seconds)).then_some(()));
+    }
     world.end();
 }
 

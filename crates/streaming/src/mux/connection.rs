@@ -13,6 +13,7 @@ use super::stream::{Gone, Outlet, Stream};
 use super::table::Table;
 use super::writer::Writer;
 use crate::clock::Clock;
+use crate::pulse::Pulse;
 use crate::spdy::{Frame, GoAwayStatus, Headers};
 
 /// Streams that were opened and not yet looked at.
@@ -53,7 +54,8 @@ impl Connection {
         let shared = Arc::new(Shared { writer, table: Mutex::new(Table::new(first)), role });
         let (accept, incoming) = mpsc::channel(BACKLOG);
         let (ended, over) = watch::channel(false);
-        let reader = Reader { source: ends.read, shared: shared.clone(), accept, clock };
+        let pulse = Pulse::default();
+        let reader = Reader { source: ends.read, shared: shared.clone(), accept, clock, pulse };
         let reader = tokio::spawn(async move {
             reader.run().await;
             let _ = ended.send(true);

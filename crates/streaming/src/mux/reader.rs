@@ -1,4 +1,5 @@
-//! The task that reads frames and hands them to streams. It waits where a stream's owner does not read.
+//! The task that reads frames and hands them to streams. It waits where a stream's owner does not read, and asks
+//! meanwhile whether the peer is still there.
 
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use super::connection::{Role, Shared};
 use super::stream::{Outlet, Piece, Stream};
 use super::table::Refused;
 use crate::clock::Clock;
+use crate::pulse::Pulse;
 use crate::spdy::{Decoder, Frame, GoAwayStatus, Headers, Reset, StreamId};
 
 pub(super) struct Reader {
@@ -17,7 +19,12 @@ pub(super) struct Reader {
     pub(super) shared: Arc<Shared>,
     pub(super) accept: mpsc::Sender<Stream>,
     pub(super) clock: Arc<Clock>,
+    pub(super) pulse: Pulse,
 }
+
+/// The number of an answer to a ping that nobody has sent, which clients and servers pass over; the lowest bit tells whose
+/// ping it would be.
+const NOT_ASKED: u32 = u32::MAX - 1;
 
 /// The connection is over, by agreement or not.
 struct Over;
@@ -59,13 +66,13 @@ impl Reader {
 
     async fn frame(&mut self, frame: Frame) -> Result<(), Over> {
         match frame {
-            Frame::Data { id, fin, bytes } => self.data(id, fin, bytes).await,
+            Frame::Data { id, fin, bytes } => return self.data(id, fin, bytes).await,
             Frame::SynStream { id, fin, headers, .. } => return self.syn_stream(id, fin, headers).await,
             Frame::SynReply { id, fin, .. } => {
                 self.shared.table().replied(id);
-                self.finished(id, fin).await;
+                return self.finished(id, fin).await;
             }
-            Frame::Headers { id, fin, .. } => self.finished(id, fin).await,
+            Frame::Headers { id, fin, .. } => return self.finished(id, fin).await,
             Frame::Rst { id, .. } => {
                 self.shared.table().remove(id);
             }
@@ -76,26 +83,37 @@ impl Reader {
         Ok(())
     }
 
-    async fn data(&mut self, id: StreamId, fin: bool, bytes: bytes::Bytes) {
+    async fn data(&mut self, id: StreamId, fin: bool, bytes: bytes::Bytes) -> Result<(), Over> {
         let pieces = self.shared.table().pieces(id);
         if let Some(pieces) = pieces
             && !bytes.is_empty()
         {
-            // An owner who has left his stream hears no more of it.
-            let _ = pieces.send(Piece::Data(bytes)).await;
+            self.hand_over(&pieces, Piece::Data(bytes)).await?;
         }
-        self.finished(id, fin).await;
+        self.finished(id, fin).await
     }
 
-    async fn finished(&mut self, id: StreamId, fin: bool) {
+    async fn finished(&mut self, id: StreamId, fin: bool) -> Result<(), Over> {
         if !fin {
-            return;
+            return Ok(());
         }
         let pieces = self.shared.table().pieces(id);
         if let Some(pieces) = pieces {
-            let _ = pieces.send(Piece::Fin).await;
+            self.hand_over(&pieces, Piece::Fin).await?;
         }
         self.shared.table().peer_finished(id);
+        Ok(())
+    }
+
+    /// Waits while the stream's owner does not read. One who has left his stream hears no more of it.
+    async fn hand_over(&mut self, pieces: &mpsc::Sender<Piece>, piece: Piece) -> Result<(), Over> {
+        let shared = &self.shared;
+        let murmur = || {
+            let shared = shared.clone();
+            let theirs = u32::from(shared.role == Role::Server);
+            async move { shared.writer.murmur(&Frame::Ping(NOT_ASKED | theirs)).await }
+        };
+        self.pulse.or(pieces.send(piece), murmur).await.map(drop).map_err(|_| Over)
     }
 
     async fn syn_stream(&mut self, id: StreamId, fin: bool, headers: Headers) -> Result<(), Over> {

@@ -68,13 +68,23 @@ impl Writer {
         }
     }
 
+    /// A frame that means nothing: the connection stays as idle as it was.
+    pub(super) async fn murmur(&self, frame: &Frame) -> Result<(), Gone> {
+        self.quietly(async |wire| wire.frame(frame).await).await
+    }
+
     async fn with(&self, work: impl AsyncFnOnce(&mut Wire) -> io::Result<()>) -> Result<(), Gone> {
+        let result = self.quietly(work).await;
+        self.clock.touch();
+        result
+    }
+
+    async fn quietly(&self, work: impl AsyncFnOnce(&mut Wire) -> io::Result<()>) -> Result<(), Gone> {
         let mut wire = self.wire.lock().await;
         let result = self.cut.or(work(&mut wire)).await;
         if self.cut.is_cut() {
             wire.sink = Box::new(tokio::io::empty());
         }
-        self.clock.touch();
         result?.map_err(|_| Gone)
     }
 }

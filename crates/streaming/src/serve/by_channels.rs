@@ -14,7 +14,9 @@ use super::command::{Command, Told};
 use super::outputs::Outputs;
 use super::upgrades::Context;
 use crate::clock::Clock;
+use crate::mux::Gone;
 use crate::protocol::{Codec, Version};
+use crate::pulse::Pulse;
 use crate::request::{Request, Streams};
 use crate::resize::Resizes;
 use crate::websocket::channels::{self, ChannelError, Said};
@@ -34,6 +36,7 @@ struct Reader {
     messages: Messages,
     tell: mpsc::Sender<Told>,
     resizes: Resizes,
+    pulse: Pulse,
 }
 
 pub(super) async fn serve(context: Context, request: Request, manner: Manner, io: Upgraded) {
@@ -46,7 +49,8 @@ pub(super) async fn serve(context: Context, request: Request, manner: Manner, io
     }
     let (tell, told) = mpsc::channel(1);
     let (ended, mut over) = watch::channel(false);
-    let reader = Reader { manner, inbox, messages: messages.clone(), tell, resizes: Resizes::default() };
+    let (resizes, pulse) = (Resizes::default(), Pulse::default());
+    let reader = Reader { manner, inbox, messages: messages.clone(), tell, resizes, pulse };
     let reader = tokio::spawn(async move {
         reader.run().await;
         let _ = ended.send(true);
@@ -86,7 +90,11 @@ impl Reader {
                 Err(_) => return,
             };
             match result {
-                Ok(said) => self.said(said).await,
+                Ok(said) => {
+                    if self.said(said).await.is_err() {
+                        return;
+                    }
+                }
                 Err(ChannelError::Base64) => {}
                 Err(e) => return self.messages.close(CloseCode::Protocol, &e.to_string()).await,
             }
@@ -94,7 +102,7 @@ impl Reader {
     }
 
     /// What is said on a channel that is not the client's to speak on is dropped, and so is what comes too late.
-    async fn said(&mut self, said: Said) {
+    async fn said(&mut self, said: Said) -> Result<(), Gone> {
         let told = match said {
             Said::Bytes { channel: channels::STDIN, bytes }
                 if self.manner.streams.stdin && !bytes.is_empty() =>
@@ -105,8 +113,11 @@ impl Reader {
             Said::Bytes { channel: channels::RESIZE, bytes } => self.resizes.push(&bytes).map(Told::Resize),
             _ => None,
         };
-        if let Some(told) = told {
-            let _ = self.tell.send(told).await;
+        match told {
+            Some(told) => {
+                self.pulse.or(self.tell.send(told), || self.messages.clone().murmur()).await.map(drop)
+            }
+            None => Ok(()),
         }
     }
 }

@@ -19,6 +19,7 @@ use super::upgrades::Context;
 use crate::clock::Clock;
 use crate::mux::{PIECE, QUEUE};
 use crate::protocol::{Codec, Version};
+use crate::pulse::Pulse;
 use crate::request::PortForwardRequest;
 use crate::session::Sessions;
 use crate::websocket::channels::{self, Said};
@@ -42,8 +43,9 @@ pub(super) async fn serve(context: Context, request: PortForwardRequest, codec: 
         forwards.spawn(port.forward(messages.clone(), received));
     }
     let (ended, mut over) = watch::channel(false);
+    let murmurs = messages.clone();
     let reader = tokio::spawn(async move {
-        read(inbox, codec, senders).await;
+        read(inbox, codec, &murmurs, senders).await;
         let _ = ended.send(true);
     });
     tokio::select! {
@@ -60,13 +62,17 @@ pub(super) async fn serve(context: Context, request: PortForwardRequest, codec: 
 }
 
 /// Hands messages to their ports; a port whose connection has ended hears no more.
-async fn read(mut inbox: Inbox, codec: Codec, senders: Senders) {
+async fn read(mut inbox: Inbox, codec: Codec, messages: &Messages, senders: Senders) {
+    let mut pulse = Pulse::default();
     while let Some(Ok(message)) = inbox.next().await {
         if let Ok(Said::Bytes { channel, bytes }) = channels::read(message, codec, Version::V4)
             && channel % 2 == 0
             && let Some(sender) = senders.get(usize::from(channel / 2))
         {
-            let _ = sender.send(bytes).await;
+            // Also to one that takes none: whoever has left is noticed all the same.
+            if pulse.or(sender.send(bytes), || messages.clone().murmur()).await.is_err() {
+                return;
+            }
         }
     }
 }

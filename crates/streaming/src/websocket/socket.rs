@@ -87,14 +87,24 @@ impl Messages {
         self.put(message).await
     }
 
+    /// An answer to a ping that nobody has sent, which clients pass over: the connection stays as idle as it was.
+    pub(crate) async fn murmur(self) -> Result<(), Gone> {
+        self.quietly(Message::Pong(Bytes::new())).await
+    }
+
     async fn put(&self, message: Message) -> Result<(), Gone> {
+        let result = self.quietly(message).await;
+        self.clock.touch();
+        result
+    }
+
+    async fn quietly(&self, message: Message) -> Result<(), Gone> {
         let mut sink = self.sink.lock().await;
         let open = sink.as_mut().ok_or(Gone)?;
         let result = self.cut.or(open.send(message)).await;
         if self.cut.is_cut() {
             *sink = None;
         }
-        self.clock.touch();
         result?.map_err(|_| Gone)
     }
 

@@ -8,7 +8,7 @@ use streaming::client::{Dialled, Remote};
 use streaming::protocol::{Agreed, Version};
 use streaming::status::Outcome;
 
-use crate::house::{ALL, House, LONG, NEW, all, streams, until};
+use crate::house::{ALL, House, LONG, NEW, all, gate, streams, until};
 
 // proves: HP-23 twin
 #[tokio::test(flavor = "multi_thread")]
@@ -66,6 +66,44 @@ async fn a_client_that_leaves_in_the_middle_of_output_is_hung_up_on() {
     for how in NEW {
         let mut remote = house.exec("produce 1000000", "o", how).await;
         remote.next().await.expect("some output");
+        drop(remote);
+        house.until_running(0).await;
+    }
+}
+
+/// What the client sent last is still on its way when it leaves, and its end stands behind that.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_leaves_is_noticed_though_its_program_never_reads() {
+    let house = House::open().await;
+    for (count, how) in NEW.into_iter().enumerate() {
+        let remote = house.exec(&format!("deaf {}", count + 1), "io", how).await;
+        house.until_running(1).await;
+        let speaker = remote.speaker();
+        let much = vec![7; 64 << 20];
+        let taken = tokio::time::timeout(Duration::from_secs(1), speaker.stdin(&much)).await;
+        assert!(taken.is_err(), "{how:?}: nobody reads that");
+        drop((speaker, remote));
+        house.until_running(0).await;
+        assert_eq!(house.runtime.hung_up.load(Ordering::SeqCst), count + 1, "{how:?}");
+    }
+}
+
+/// And one that stays is not taken for one that has left.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_may_take_its_time_before_it_reads() {
+    let house = House::open().await;
+    for how in NEW {
+        let open = gate(&house.runtime, "late");
+        let remote = house.exec("gate late", "io", how).await;
+        house.until_running(1).await;
+        let speaker = remote.speaker();
+        let telling = tokio::spawn(async move { speaker.stdin(&vec![7; 16 << 20]).await.is_ok() });
+        // Long enough for the server to wonder a few times.
+        tokio::time::sleep(Duration::from_secs(7)).await;
+        open.send(()).expect("it waits");
+        assert!(tokio::time::timeout(LONG, telling).await.expect("in time").expect("no panic"), "{how:?}");
+        until("all of it", || house.runtime.heard.lock().expect("unpoisoned").len() == 16 << 20).await;
+        house.runtime.heard.lock().expect("unpoisoned").clear();
         drop(remote);
         house.until_running(0).await;
     }

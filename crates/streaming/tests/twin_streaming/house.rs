@@ -223,6 +223,12 @@ fn act(runtime: &Runtime, command: &[String], say: &Say, told: &Receiver<Word>) 
             }
         }
         "sleep" => while let Ok(Word::Bytes(_) | Word::End) = told.recv() {},
+        // Reads nothing, and so hears of its client's end another way.
+        "deaf" => {
+            while runtime.hung_up.load(Ordering::SeqCst) < number {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
         "break" => return say.send(Err("the holder is gone".into())).ok(),
         "vanish" => return Some(()),
         other => panic!("no program {other}"),
