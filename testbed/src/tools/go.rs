@@ -25,6 +25,8 @@ pub struct GoTool {
     pub is_test: bool,
 }
 
+const WINDOWS: &str = "windows";
+
 const KUBERNETES: GoTool = GoTool {
     name: "",
     module: "testbed/control-plane",
@@ -109,8 +111,17 @@ pub const GO_TOOLS: &[GoTool] = &[
 /// # anyhow::Ok(())
 /// ```
 pub fn go_tool(name: &str) -> Result<PathBuf> {
+    in_table(name)?.provide()
+}
+
+/// The path of a Go program for Windows, built on first use; it needs Wine to run here.
+pub fn windows_go_tool(name: &str) -> Result<PathBuf> {
+    GoTool { goos: WINDOWS, ..*in_table(name)? }.provide()
+}
+
+fn in_table(name: &str) -> Result<&'static GoTool> {
     let tool = GO_TOOLS.iter().find(|tool| tool.name == name);
-    tool.with_context(|| format!("no Go tool {name} in the table of testbed::tools::go"))?.provide()
+    tool.with_context(|| format!("no Go tool {name} in the table of testbed::tools::go"))
 }
 
 // === impl GoTool ===
@@ -121,8 +132,14 @@ impl GoTool {
         let Self { name, version, goos, .. } = self;
         let entry =
             Entry::new(format!("go/{name}-{version}-{goos}"), format!("build {name} {version} ({goos})"));
-        let dir = entry.provide(|dir| self.build(&dir.join(name)))?;
-        Ok(dir.join(name))
+        let file = self.file_name();
+        let dir = entry.provide(|dir| self.build(&dir.join(&file)))?;
+        Ok(dir.join(&file))
+    }
+
+    fn file_name(&self) -> String {
+        let suffix = if self.goos == WINDOWS { ".exe" } else { "" };
+        format!("{}{suffix}", self.name)
     }
 
     fn build(&self, output: &Path) -> Result<()> {
@@ -168,6 +185,12 @@ mod tests {
             });
             assert!(pinned, "{} does not require {} {}", path.display(), tool.package, tool.version);
         }
+    }
+
+    #[test]
+    fn a_windows_program_is_named_as_windows_wants_it() {
+        assert_eq!(GoTool { name: "kubelet", ..KUBERNETES }.file_name(), "kubelet");
+        assert_eq!(GoTool { name: "kubelet", goos: WINDOWS, ..KUBERNETES }.file_name(), "kubelet.exe");
     }
 
     #[test]

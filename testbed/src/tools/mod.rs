@@ -16,7 +16,7 @@ pub mod progress;
 pub mod windows;
 pub mod wine;
 
-pub use go::go_tool;
+pub use go::{go_tool, windows_go_tool};
 
 /// Where made tools are kept: `$PORTHOLE_CACHE`, else `~/.cache/porthole`.
 pub fn cache_dir() -> PathBuf {
