@@ -1,15 +1,18 @@
 //! A simulation, for tests under Wine only: system libraries that Wine lacks, or has as stubs.
 //!
-//! One library is installed under three names, and acts as its name says:
+//! One library is installed under several names, and acts as its name says:
 //!
 //! | name | stands for |
 //! |---|---|
 //! | `bindfltapi.dll` | the bind filter |
 //! | `computenetwork.dll` | the host network service: networks and namespaces, kept in files |
 //! | `netapi32.dll` | local users and groups, kept in files; logons, which Wine answers with a token that nobody accepts; silos, rate control and counters of job objects, which Wine does not have |
+//! | `pdh.dll` | performance counters, for a stock kubelet; Unix sockets and a list of network adapters for it |
+//! | `vmcompute.dll` | the older interface of the host network service, which has no endpoints |
 //!
 //! What belongs to libraries that cannot be replaced (`kernel32`, `advapi32`, `userenv`) is taken over in the program's
-//! import table when the library is loaded: the program under test has no hook for it and does not know.
+//! import table when the library is loaded, or where it looks functions up: the program under test has no hook for it
+//! and does not know.
 //!
 //! Everything lies below [`record::PLACE`], outside of any process, for the test to prepare and to read:
 //! `calls` (what was called, and answered), `faults` (what to answer instead), `users`, `groups`, `domain`,
@@ -18,15 +21,19 @@
 #![expect(unsafe_code, reason = "a system library is called with pointers")]
 
 mod bind_filter;
+mod hns;
 mod host_network;
 mod import_table;
 mod job;
 mod key;
 mod logon;
+mod lookup;
 mod net;
 mod net_buffer;
+mod pdh;
 mod record;
 mod text;
+mod unix_socket;
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -49,10 +56,14 @@ pub unsafe extern "system" fn DllMain(library: HINSTANCE, reason: u32, _reserved
         // SAFETY: the loader gives our own handle and holds its lock, so nobody else changes the import table.
         unsafe {
             stay();
-            // The one that every program of ours imports, so that it is there before the first job.
-            if name_of(library) == "netapi32.dll" {
-                job::take_over();
-                logon::take_over();
+            // Those that programs load early: each of ours imports the first, a kubelet asks for the second at once.
+            match name_of(library).as_str() {
+                "netapi32.dll" => {
+                    job::take_over();
+                    logon::take_over();
+                }
+                "pdh.dll" => lookup::take_over(),
+                _ => {}
             }
         }
     }

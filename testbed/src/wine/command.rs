@@ -1,6 +1,7 @@
 //! Starting a Windows program: its arguments and streams, its end, its exit code.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -27,7 +28,7 @@ pub struct WineCommand<'a> {
     dir: Option<String>,
 }
 
-/// A started program with its streams piped. It is not killed when this is dropped, only with its [`Wine`].
+/// A started program, with the streams that are piped. It is not killed when this is dropped, only with its [`Wine`].
 #[derive(Debug)]
 pub struct Running {
     pub stdin: Option<ChildStdin>,
@@ -89,6 +90,20 @@ impl<'a> WineCommand<'a> {
         let mut child = command.spawn().with_context(|| format!("start {program} under Wine"))?;
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         Ok(Running { stdin, stdout, stderr, program, child })
+    }
+
+    /// Starts it with nothing to read; what it says is appended to a file.
+    pub fn logged(self, log: &Path) -> Result<Running> {
+        self.check_visible()?;
+        self.wine.serve()?;
+        let program = self.program.to_string_lossy().into_owned();
+        let file = File::options().create(true).append(true).open(log);
+        let file = file.with_context(|| format!("open {}", log.display()))?;
+        let again = file.try_clone().with_context(|| format!("share {}", log.display()))?;
+        let mut command = self.nsenter();
+        command.stdin(Stdio::null()).stdout(file).stderr(again);
+        let child = command.spawn().with_context(|| format!("start {program} under Wine"))?;
+        Ok(Running { stdin: None, stdout: None, stderr: None, program, child })
     }
 
     /// Runs it to its end, with nothing to read.

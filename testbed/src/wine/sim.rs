@@ -17,6 +17,8 @@ use crate::tools::windows;
 const PLACE: &str = "drive_c/porthole-sim";
 /// The names under which the one library is installed.
 const NAMES: [&str; 3] = ["bindfltapi.dll", "computenetwork.dll", "netapi32.dll"];
+/// And those that a stock kubelet needs beside them.
+const KUBELETS: [&str; 2] = ["pdh.dll", "vmcompute.dll"];
 
 /// Built once by each test program.
 fn library() -> Result<PathBuf> {
@@ -38,11 +40,20 @@ pub struct Sim {
 impl WineBuilder {
     /// Installs the simulated libraries; builds them on first use.
     pub fn simulated(self) -> Result<Self> {
+        self.simulated_as(&NAMES)
+    }
+
+    /// Installs the simulated libraries, with those that a stock kubelet cannot do without.
+    pub fn simulated_for_kubelet(self) -> Result<Self> {
+        self.simulated()?.simulated_as(&KUBELETS)
+    }
+
+    fn simulated_as(self, names: &[&str]) -> Result<Self> {
         let library = library()?;
         let dir = library.parent().context("a library has a directory")?.join("simulated");
         fs::create_dir_all(&dir).with_context(|| format!("create {}", dir.display()))?;
         let mut builder = self;
-        for name in NAMES {
+        for name in names {
             let to = dir.join(name);
             // Another test may be copying the file as it is: a name that appears is whole.
             let half = dir.join(format!("{name}-{}-{:?}", std::process::id(), std::thread::current().id()));
