@@ -14,6 +14,7 @@ use crate::guard::{Guard, MARK};
 use crate::process::{Daemon, tail};
 use crate::tools::go_tool;
 
+mod ask;
 pub mod dev;
 mod kubeadm;
 mod layout;
@@ -78,6 +79,11 @@ impl ControlPlane {
 
     pub fn bootstrap_token(&self) -> &str {
         &self.layout.token
+    }
+
+    /// A kubeconfig for a node of this name, for one that cannot join by the token.
+    pub fn node_kubeconfig(&self, node: &str) -> Result<String> {
+        kubeadm::node_kubeconfig(&self.layout, node)
     }
 
     /// `sha256:…` of the CA's public key, as `--discovery-token-ca-cert-hash` takes it.

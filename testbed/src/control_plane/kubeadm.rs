@@ -32,6 +32,15 @@ pub(super) fn furnish(layout: &Layout) -> Result<()> {
     Ok(())
 }
 
+/// The kubeconfig of a node with a certificate for a year, as text.
+pub(super) fn node_kubeconfig(layout: &Layout, node: &str) -> Result<String> {
+    let mut command = Command::new(go_tool("kubeadm")?);
+    command
+        .args(["kubeconfig", "user", "--org=system:nodes"])
+        .arg(format!("--client-name=system:node:{node}"));
+    text_of(command.arg("--config").arg(layout.kubeadm_config()).env(MARK, &layout.guard))
+}
+
 /// A token as kubeadm's are: six and sixteen of the characters a–z and 0–9.
 pub(super) fn fresh_token() -> Result<String> {
     let hex = random_uuid()?.replace('-', "");

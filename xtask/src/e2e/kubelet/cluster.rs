@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use testbed::api::Api;
 use testbed::control_plane::ControlPlane;
@@ -159,12 +159,7 @@ impl Cluster {
 
     /// What kubectl says when it succeeds.
     pub(super) fn kubectl(&self, words: &[&str]) -> Result<String> {
-        let output = self.command()?.args(words).stdin(Stdio::null()).output().context("start kubectl")?;
-        let said = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
-        if !output.status.success() {
-            bail!("kubectl {}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr).trim_end());
-        }
-        Ok(said)
+        self.plane.says(words)
     }
 
     pub(super) fn apply(&self, object: &Value) -> Result<()> {
@@ -189,12 +184,7 @@ impl Cluster {
         path: &str,
         is_so: impl Fn(&str) -> bool,
     ) -> Result<()> {
-        let template = format!("jsonpath={path}");
-        let end = wait_for(what, PATIENCE, || {
-            let said = self.kubectl(&[&["get"], of, &["-o", &template]].concat()).unwrap_or_default();
-            Ok(is_so(&said).then_some(()))
-        });
-        end.with_context(|| self.kubectl(&[&["describe"], of].concat()).unwrap_or_default())
+        self.plane.wait_for_field(what, of, path, is_so)
     }
 }
 
