@@ -22,6 +22,7 @@ pub mod ginkgo;
 pub mod kubelet;
 mod runtime;
 pub mod stand_ins;
+pub mod windows;
 
 pub use runtime::{HOSTPROCESS, Runtime};
 

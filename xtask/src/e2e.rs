@@ -13,8 +13,10 @@ use testbed::tools::{cargo, progress, repo_root};
 
 use crate::results::{self, Stamp};
 
+mod checks;
 mod critest;
 mod kubelet;
+mod kubelet_wine;
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -48,9 +50,14 @@ const SUITES: &[Suite] = &[
         what: "a stock kubelet on porthole's twin: static pods, and as a node of a real cluster",
         run: kubelet::run,
     },
+    Suite {
+        name: "kubelet-wine",
+        what: "a stock kubelet.exe on porthole.exe, both under Wine, as a node of a real cluster",
+        run: kubelet_wine::run,
+    },
 ];
 
-/// The paths that both suites are about.
+/// The paths that all suites are about.
 const PATHS: &[&str] = &[
     "crates/cri",
     "crates/streaming",
@@ -86,7 +93,7 @@ struct Claim {
 pub(crate) fn run(options: &Options) -> Result<bool> {
     if options.name == "list" {
         for Suite { name, what, .. } in SUITES {
-            println!("{name:<12} {what}");
+            println!("{name:<14} {what}");
         }
         return Ok(true);
     }

@@ -1,15 +1,13 @@
 //! A stock kubelet on `porthole cri`: static pods without a cluster, then a node of a real one, driven by kubectl.
 
-use std::time::Instant;
-
 use anyhow::{Context, Result};
-use serde::Serialize;
 use testbed::control_plane::{self, ControlPlane};
 use testbed::cri::kubelet::Kubelet;
 use testbed::cri::{Runtime, World};
 use testbed::tools::{debian, go_tool, progress};
 
-use super::{Claim, Options, directory, porthole, record};
+use super::checks::{Check, Found};
+use super::{Claim, Options, directory, porthole};
 use crate::gate::suite::static_fixture;
 use cluster::Cluster;
 
@@ -23,27 +21,6 @@ const PROVES: &[Claim] = &[
     Claim { id: "HP-23", level: "foreign" },
     Claim { id: "HP-30", level: "cluster" },
 ];
-
-/// One thing that is looked at. Later ones may need what earlier ones made.
-struct Check<T> {
-    name: &'static str,
-    run: fn(&T) -> Result<()>,
-}
-
-/// What the checks found, in their order.
-#[derive(Debug, Default, Serialize)]
-struct Found {
-    checks: Vec<Checked>,
-}
-
-#[derive(Debug, Serialize)]
-struct Checked {
-    part: &'static str,
-    name: &'static str,
-    pass: bool,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    said: String,
-}
 
 pub(super) fn run(options: &Options) -> Result<bool> {
     debian::ensure(&["curl", "iptables"])?;
@@ -74,7 +51,7 @@ pub(super) fn run(options: &Options) -> Result<bool> {
         keep_logs(&cluster.world, &["kubelet-joined", "porthole"], "joined")
     });
     found.part("cluster", "the kubelet starts and ends", joined);
-    found.conclude(options)
+    found.conclude(options, PROVES)
 }
 
 fn keep_logs(world: &World, names: &[&str], of: &str) -> Result<()> {
@@ -84,34 +61,4 @@ fn keep_logs(world: &World, names: &[&str], of: &str) -> Result<()> {
             .with_context(|| format!("keep {name}'s log"))?;
     }
     Ok(())
-}
-
-// === impl Found ===
-
-impl Found {
-    fn check<T>(&mut self, part: &'static str, checks: &[Check<T>], subject: &T) {
-        for check in checks {
-            let begun = Instant::now();
-            let end = (check.run)(subject);
-            let word = if end.is_ok() { "ok" } else { "FAILED" };
-            println!("{part}: {} … {word} ({:.1} s)", check.name, begun.elapsed().as_secs_f64());
-            self.part(part, check.name, end);
-        }
-    }
-
-    fn part(&mut self, part: &'static str, name: &'static str, end: Result<()>) {
-        let said = end.err().map(|error| format!("{error:#}")).unwrap_or_default();
-        if !said.is_empty() {
-            println!("{part}: {name}: {said}");
-        }
-        self.checks.push(Checked { part, name, pass: said.is_empty(), said });
-    }
-
-    fn conclude(&self, options: &Options) -> Result<bool> {
-        let passed = self.checks.iter().filter(|check| check.pass).count();
-        let pass = passed == self.checks.len();
-        println!("{passed} of {} checks passed", self.checks.len());
-        record(options, pass, PROVES, self)?;
-        Ok(pass)
-    }
 }
