@@ -31,7 +31,6 @@ fn sees(process: &str, place: &str) -> bool {
     table.contains(&format!(" {place} "))
 }
 
-// proves: RT-06 twin
 #[test]
 fn mounts_that_come_later_are_passed_on_as_far_as_was_asked_for() {
     for (option, comes_in, goes_out) in

@@ -54,7 +54,6 @@ fn has(world: &World, id: &ContainerId, place: &Path) -> bool {
     world.runtime().exec_sync(id, &words.map(str::to_owned), None).unwrap().code == 0
 }
 
-// proves: RT-06 twin
 #[test]
 fn what_is_mounted_later_is_passed_on_as_far_as_was_asked_for() {
     let world = World::new();
