@@ -15,7 +15,7 @@ pub struct PodNote {
     pub resources: Option<LinuxContainerResources>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overhead: Option<LinuxContainerResources>,
-    /// It is a HostProcess pod because of the alpha annotation and the policy for it.
+    /// It is a HostProcess pod because of the alpha annotation or its handler's name, and the policy for those.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub by_annotation: bool,
 }

@@ -16,7 +16,7 @@ use crate::note::PodNote;
 pub struct PodRules<'a> {
     pub style: Style,
     pub default_handler: &'a Handler,
-    /// Who may have HostProcess pods by the alpha annotation; nobody without.
+    /// Who may have HostProcess pods by the alpha annotation or, on Windows, a handler's name; nobody without.
     pub annotation_policy: Option<&'a Policy>,
 }
 
@@ -41,7 +41,8 @@ pub fn pod(request: api::RunPodSandboxRequest, rules: &PodRules<'_>) -> Result<P
         "" => None,
         path => Some(text::host_path("config.log_directory", path, rules.style)?.into()),
     };
-    let by_annotation = host_process(&config, &handler, rules)?;
+    let asked = Asked { handler, by_name: !request.runtime_handler.is_empty() };
+    let by_annotation = host_process(&config, &asked, rules)?;
     let note = PodNote { namespaces, resources: None, overhead: None, by_annotation };
     Ok(PodConfig {
         id: pod_id(&metadata)?,
@@ -62,16 +63,22 @@ pub fn pod(request: api::RunPodSandboxRequest, rules: &PodRules<'_>) -> Result<P
     })
 }
 
-/// Whether a pod is of the kind that can run here, and if only by the annotation. On the twin, to which no kubelet says
-/// anything about Windows, the handler asks for it; on Windows the field does.
+/// The handler of a pod, and whether the pod names it itself.
+struct Asked {
+    handler: Handler,
+    by_name: bool,
+}
+
+/// Whether a pod is of the kind that can run here, and if only because a policy judges it. On the twin, to which no
+/// kubelet says anything about Windows, the handler asks for it; on Windows the field does.
 fn host_process(
     config: &api::PodSandboxConfig,
-    handler: &Handler,
+    asked: &Asked,
     rules: &PodRules<'_>,
 ) -> Result<bool, WireError> {
     let context = config.windows.as_ref().and_then(|windows| windows.security_context.as_ref());
     let field = context.is_some_and(|context| context.host_process);
-    if let Handler::Hypervisor(name) = handler {
+    if let Handler::Hypervisor(name) = &asked.handler {
         let why = if field {
             "a HostProcess pod runs on the host itself, and this handler puts pods into a virtual machine"
         } else {
@@ -85,8 +92,12 @@ fn host_process(
     if annotation::is_set(&config.annotations) {
         return if rules.annotation_policy.is_some() { Ok(true) } else { Err(annotation::refusal()) };
     }
-    match (handler, rules.style) {
+    match (&asked.handler, rules.style) {
         (Handler::HostProcess, Style::Unix) => Ok(false),
+        // Who may name a RuntimeClass may write an annotation as well: the same policy judges both.
+        (Handler::HostProcess, Style::Windows) if asked.by_name && rules.annotation_policy.is_some() => {
+            Ok(true)
+        }
         _ => Err(WireError::unsupported(
             "config.windows.security_context.host_process",
             "not a HostProcess pod: isolated containers are not supported yet",
@@ -148,4 +159,34 @@ pub fn pod_resources(
         note.resources.clone_from(&request.resources);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POLICY: &str =
+        "apiVersion: porthole.dev/v1alpha1\nkind: HostProcessPolicy\nrules:\n- images: [\"*\"]\n";
+
+    fn on_windows(handler: &str, policy: Option<&Policy>) -> Result<bool, WireError> {
+        let asked =
+            Asked { handler: Handler::parse(handler, &Handler::HostProcess)?, by_name: !handler.is_empty() };
+        let rules = PodRules {
+            style: Style::Windows,
+            default_handler: &Handler::HostProcess,
+            annotation_policy: policy,
+        };
+        host_process(&api::PodSandboxConfig::default(), &asked, &rules)
+    }
+
+    // proves: HP-06 pure
+    #[test]
+    fn on_windows_a_handler_alone_asks_for_host_process_only_where_a_policy_judges_such_pods() {
+        let policy = Policy::parse(POLICY).expect("a policy");
+        assert_eq!(on_windows("hostprocess", Some(&policy)), Ok(true));
+        assert!(on_windows("hostprocess", None).is_err());
+        for handler in ["", "process", "runhcs-wcow-hypervisor"] {
+            assert!(on_windows(handler, Some(&policy)).is_err(), "{handler}");
+        }
+    }
 }
