@@ -19,6 +19,7 @@ use crate::tools::{debian, progress};
 
 pub mod critest;
 pub mod ginkgo;
+pub mod judges;
 pub mod kubelet;
 mod runtime;
 pub mod stand_ins;

@@ -1,7 +1,7 @@
 //! Windows executables under Wine 10, each [`Wine`] a machine of its own: prefix, processes, file system.
 //!
 //! What a test names with [`WineBuilder::bind`] has inside the path it has outside, and Windows programs see it as
-//! `Z:\that\path`. The network is the host's. Processes live on when the program that started them ends, as on
+//! `Z:\that\path`. The network is the host's unless it is given another one. Processes live on when the program that started them ends, as on
 //! Windows; all of them end when the `Wine` is dropped, when the test panics, and when the test process is killed.
 
 use std::ffi::{OsStr, OsString};
@@ -64,6 +64,7 @@ pub struct WineBuilder {
     env: Vec<(OsString, OsString)>,
     dlls: Vec<PathBuf>,
     registry: Vec<Entry>,
+    network: Option<PathBuf>,
 }
 
 // === impl WineBuilder ===
@@ -97,6 +98,13 @@ impl WineBuilder {
         self
     }
 
+    /// Puts the machine into this network, e.g. [`crate::net::Netns::path`], which must live as long.
+    #[must_use]
+    pub fn network(mut self, namespace: impl Into<PathBuf>) -> Self {
+        self.network = Some(namespace.into());
+        self
+    }
+
     /// Makes the prefix and its file system. The machine boots with its first program (half a second).
     pub fn start(self) -> Result<Wine> {
         for dir in &self.binds {
@@ -113,7 +121,8 @@ impl WineBuilder {
         let binds: Vec<_> = std::iter::once(prefix.clone()).chain(self.binds.iter().cloned()).collect();
         let windows = SharedWindows { prefix: &prefix, template: &template };
         // From here on the room's shell removes the directory: also when this process is killed.
-        let room = Room::open(&installed::ensure()?, &dir.keep(), Some(windows), &binds)?;
+        let room =
+            Room::open(&installed::ensure()?, &dir.keep(), Some(windows), &binds, self.network.as_deref())?;
         let env = [vec![("WINEDLLOVERRIDES".into(), overrides(&self.dlls)?)], self.env].concat();
         let wine = Wine { room, prefix, binds, env, served: Mutex::new(false) };
         wine.install(&self.dlls)?;

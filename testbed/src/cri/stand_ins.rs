@@ -10,6 +10,8 @@ use anyhow::Result;
 use crate::image::{Image, ImageBuilder, Layer, busybox, linux};
 use crate::registry::Registry;
 
+pub mod windows;
+
 /// The image whose shell most specs use; its name as a client writes it.
 pub const BUSYBOX: &str = "registry.k8s.io/e2e-test-images/busybox:1.29-2";
 /// A web server at port 80.

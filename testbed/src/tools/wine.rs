@@ -49,7 +49,7 @@ fn bootstrap(dir: &Path) -> Result<()> {
 fn boot(chroot: &Path, prefix: &Path) -> Result<()> {
     let scratch = prefix.with_extension("room");
     std::fs::create_dir_all(&scratch).with_context(|| format!("create {}", scratch.display()))?;
-    let room = Room::open(chroot, &scratch, None, &[prefix.to_owned()])?;
+    let room = Room::open(chroot, &scratch, None, &[prefix.to_owned()], None)?;
     let mut wineboot = room.enter("/usr/lib/wine/wine64");
     wineboot.args(["wineboot", "--init"]).env("WINEPREFIX", prefix);
     // Nothing may ask, on no screen, whether Mono and Gecko should be downloaded.

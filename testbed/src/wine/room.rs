@@ -38,19 +38,23 @@ pub(crate) struct Room {
 
 impl Room {
     /// Opens a room with `chroot` as its root. `dir` is scratch space that goes away with the room; `binds` appear
-    /// inside at the paths they have outside.
+    /// inside at the paths they have outside. `network` is another network than the host's.
     pub(crate) fn open(
         chroot: &Path,
         dir: &Path,
         windows: Option<SharedWindows<'_>>,
         binds: &[PathBuf],
+        network: Option<&Path>,
     ) -> Result<Self> {
         let mounts = dir.join("mounts");
         std::fs::create_dir_all(&mounts).with_context(|| format!("create {}", mounts.display()))?;
         let nothing = Path::new("");
         let (prefix, template) =
             windows.map_or((nothing, nothing), |shared| (shared.prefix, shared.template));
-        let mut keeper = Command::new("sh");
+        let mut keeper = match network {
+            None => Command::new("sh"),
+            Some(network) => inside(network),
+        };
         keeper.args(["-c", KEEPER]).arg(dir).args(["sh", "-c", SCRIPT, "room"]);
         keeper.args([&mounts, chroot, prefix, template]).args(binds);
         // Ctrl-C on the test run must not reach the shell before it has cleaned up.
@@ -81,6 +85,7 @@ impl Room {
             &self.pid.to_string(),
             "--mount",
             "--pid",
+            "--net",
             "--root",
             "--wdns=/root",
             program,
@@ -134,6 +139,14 @@ impl Drop for Room {
             eprintln!("{error:#}");
         }
     }
+}
+
+fn inside(network: &Path) -> Command {
+    let mut shell = Command::new("nsenter");
+    let mut option = std::ffi::OsString::from("--net=");
+    option.push(network);
+    shell.arg(option).arg("sh");
+    shell
 }
 
 fn namespace_of(pid: u32) -> Option<PathBuf> {
