@@ -15,6 +15,7 @@ use crate::results::{self, Stamp};
 
 mod checks;
 mod critest;
+mod critest_wine;
 mod kubelet;
 mod kubelet_wine;
 
@@ -44,6 +45,11 @@ const SUITES: &[Suite] = &[
         name: "critest",
         what: "the validation suite of CRI on porthole's twin, beside containerd",
         run: critest::run,
+    },
+    Suite {
+        name: "critest-wine",
+        what: "the same suite and crictl for Windows, on porthole.exe under Wine over its named pipe",
+        run: critest_wine::run,
     },
     Suite {
         name: "kubelet",

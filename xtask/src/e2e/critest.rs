@@ -20,10 +20,11 @@ use crate::gate::suite::static_fixture;
 use crate::results;
 use allowed::Allowed;
 
-mod allowed;
-mod page;
+pub(super) mod allowed;
+pub(super) mod page;
 
 const PAGE: &str = "docs/critest.md";
+const REASONS: &str = "docs/critest.toml";
 const PEER: &str = "critest-containerd.json";
 const PROVES: &[Claim] = &[Claim { id: "RT-01", level: "foreign" }];
 /// critest speaks SPDY unless told otherwise, so the specs about streams run a second time.
@@ -52,17 +53,18 @@ struct Found {
 
 /// One spec: containerd's result and ours.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Row {
-    name: String,
+pub(super) struct Row {
+    pub(super) name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     peer: Option<Outcome>,
-    ours: Option<Outcome>,
+    pub(super) ours: Option<Outcome>,
     /// What critest said of ours when it did not pass.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     said: String,
 }
 
 pub(super) fn run(options: &Options) -> Result<bool> {
-    let allowed = Allowed::read(&repo_root()?)?;
+    let allowed = Allowed::read(&repo_root()?, REASONS)?;
     let fixture = static_fixture()?;
     let peer = if options.keep_peer { kept_peer()? } else { containerd(&fixture)? };
     let program = porthole(options)?;
@@ -113,7 +115,7 @@ fn judged(world: &World, runtime: &mut Runtime) -> Result<Vec<Spec>> {
 }
 
 /// A row for every name that either has, in order.
-fn rows(peer: &[Spec], ours: &[Spec]) -> Vec<Row> {
+pub(super) fn rows(peer: &[Spec], ours: &[Spec]) -> Vec<Row> {
     let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
     let empty = |name: &str| Row { name: name.to_owned(), peer: None, ours: None, said: String::new() };
     for spec in peer {
@@ -159,7 +161,7 @@ fn committed() -> Result<Found> {
     serde_json::from_str(&text).with_context(|| format!("read {}", path.display()))
 }
 
-fn version(tool: &str) -> Result<String> {
+pub(super) fn version(tool: &str) -> Result<String> {
     let tool = GO_TOOLS.iter().find(|known| known.name == tool).with_context(|| format!("no tool {tool}"))?;
     Ok(tool.version.trim_start_matches('v').to_owned())
 }
@@ -199,7 +201,7 @@ mod tests {
     #[test]
     fn the_committed_page_is_what_the_committed_proof_says() {
         let root = repo_root().expect("root");
-        let allowed = Allowed::read(&root).expect("read");
+        let allowed = Allowed::read(&root, REASONS).expect("read");
         let found = committed().expect("a proof");
         let page = fs::read_to_string(root.join(PAGE)).expect("a page");
         assert_eq!(page, page::render(&found, &allowed));

@@ -1,4 +1,4 @@
-//! Why a spec may not pass with us: `docs/critest.toml`, and what it has to say about a run.
+//! Why a spec may not pass with us, from a file such as `docs/critest.toml`, and what it has to say about a run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,13 +10,11 @@ use testbed::cri::ginkgo::Outcome;
 
 use super::Row;
 
-const FILE: &str = "docs/critest.toml";
-
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Allowed {
+pub(in crate::e2e) struct Allowed {
     /// Fewer passing specs are red.
-    pub(super) passing: usize,
+    pub(in crate::e2e) passing: usize,
     #[serde(default)]
     reason: BTreeMap<String, Reason>,
     /// Specs that pass with us and show nothing by it: they do not count.
@@ -27,7 +25,7 @@ pub(super) struct Allowed {
 /// One reason, and every spec that it is good for.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Reason {
+pub(in crate::e2e) struct Reason {
     why: String,
     specs: Vec<String>,
 }
@@ -35,28 +33,29 @@ pub(super) struct Reason {
 // === impl Allowed ===
 
 impl Allowed {
-    pub(super) fn read(root: &Path) -> Result<Self> {
-        let text = fs::read_to_string(root.join(FILE)).with_context(|| format!("read {FILE}"))?;
-        toml::from_str(&text).with_context(|| format!("read {FILE}"))
+    /// `file` is from the repository's root.
+    pub(in crate::e2e) fn read(root: &Path, file: &str) -> Result<Self> {
+        let text = fs::read_to_string(root.join(file)).with_context(|| format!("read {file}"))?;
+        toml::from_str(&text).with_context(|| format!("read {file}"))
     }
 
-    pub(super) fn why(&self, spec: &str) -> Option<&str> {
+    pub(in crate::e2e) fn why(&self, spec: &str) -> Option<&str> {
         why(&self.reason, spec)
     }
 
     /// Why a pass of this spec shows nothing.
-    pub(super) fn hollow(&self, spec: &str) -> Option<&str> {
+    pub(in crate::e2e) fn hollow(&self, spec: &str) -> Option<&str> {
         why(&self.hollow, spec)
     }
 
     /// How many pass and show something.
-    pub(super) fn passed(&self, rows: &[Row]) -> usize {
+    pub(in crate::e2e) fn passed(&self, rows: &[Row]) -> usize {
         let counts = |row: &&Row| row.ours == Some(Outcome::Passed) && self.hollow(&row.name).is_none();
         rows.iter().filter(counts).count()
     }
 
     /// What is wrong with a run, a sentence each; nothing if all is as it should be.
-    pub(super) fn complaints(&self, rows: &[Row]) -> Vec<String> {
+    pub(in crate::e2e) fn complaints(&self, rows: &[Row]) -> Vec<String> {
         let mut all = Vec::new();
         for row in rows.iter().filter(|row| self.hollow(&row.name).is_none()) {
             match (row.ours, self.why(&row.name)) {

@@ -39,16 +39,24 @@ SPDY and, marked, over WebSocket.
 
 fn line(row: &Row, allowed: &Allowed) -> String {
     let (_, rest) = split(&row.name);
-    let why = match (row.ours, allowed.hollow(&row.name)) {
-        (_, Some(why)) => format!("does not count: {why}"),
-        (Some(Outcome::Passed), None) => String::new(),
-        (_, None) => allowed.why(&row.name).unwrap_or("no reason").to_owned(),
-    };
-    let cell = |text: &str| text.replace('|', "\\|");
+    let why = why_not(row, allowed);
     format!("| {} | {} | {} | {} |\n", cell(rest), word(row.peer), word(row.ours), cell(&why))
 }
 
-fn word(outcome: Option<Outcome>) -> &'static str {
+/// Why a spec does not pass, or does not count.
+pub(in crate::e2e) fn why_not(row: &Row, allowed: &Allowed) -> String {
+    match (row.ours, allowed.hollow(&row.name)) {
+        (_, Some(why)) => format!("does not count: {why}"),
+        (Some(Outcome::Passed), None) => String::new(),
+        (_, None) => allowed.why(&row.name).unwrap_or("no reason").to_owned(),
+    }
+}
+
+pub(in crate::e2e) fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+pub(in crate::e2e) fn word(outcome: Option<Outcome>) -> &'static str {
     match outcome {
         Some(Outcome::Passed) => "passed",
         Some(Outcome::Failed) => "failed",
@@ -58,7 +66,7 @@ fn word(outcome: Option<Outcome>) -> &'static str {
 }
 
 /// The first part of a name is its group: `[k8s.io] Container runtime should …`.
-fn split(name: &str) -> (&str, &str) {
+pub(in crate::e2e) fn split(name: &str) -> (&str, &str) {
     let name = name.strip_prefix("[k8s.io] ").unwrap_or(name);
     GROUPS
         .iter()
