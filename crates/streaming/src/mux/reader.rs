@@ -53,8 +53,9 @@ impl Reader {
     }
 
     async fn fill(&mut self, decoder: &mut Decoder) -> Result<(), Over> {
-        decoder.input().reserve(PIECE);
-        let mut input = bytes::BufMut::limit(decoder.input(), PIECE);
+        let wanted = decoder.wanted(PIECE);
+        decoder.input().reserve(wanted);
+        let mut input = bytes::BufMut::limit(decoder.input(), wanted);
         match self.source.read_buf(&mut input).await {
             Ok(0) | Err(_) => Err(Over),
             Ok(_) => {

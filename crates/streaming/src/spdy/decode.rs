@@ -12,6 +12,8 @@ use super::frame::{
 use super::headers::Inflater;
 
 const FLAG_UNIDIRECTIONAL: u8 = 2;
+/// Data frames that are worth a read of their own; many short ones come with one.
+const LONG: usize = 4 << 10;
 
 /// One direction of a connection. After an error it says the same error again.
 #[derive(Debug, Default)]
@@ -25,8 +27,8 @@ pub struct Decoder {
 enum State {
     #[default]
     Between,
-    /// Inside a data frame of which so many bytes are still to come.
-    Data { id: StreamId, fin: bool, left: usize },
+    /// Inside a data frame of this length, of which so many bytes are still to come.
+    Data { id: StreamId, fin: bool, length: usize, left: usize },
     /// Inside a control frame of a kind that nobody knows: passed over, as the protocol asks for.
     Unknown { left: usize },
 }
@@ -45,11 +47,20 @@ impl Decoder {
         &mut self.input
     }
 
+    /// How much to read next, `most` at most. Of a long frame its rest and the next one's head: who writes long frames
+    /// one after the other would otherwise have each cut in two, wherever a read happened to end.
+    pub fn wanted(&self, most: usize) -> usize {
+        match self.state {
+            State::Data { length, left, .. } if length >= LONG && left <= most => left + HEAD,
+            _ => most,
+        }
+    }
+
     /// The next frame, or none until more bytes have come.
     pub fn next_frame(&mut self) -> Result<Option<Frame>, SpdyError> {
         loop {
             match &mut self.state {
-                State::Data { id, fin, left } => {
+                State::Data { id, fin, left, .. } => {
                     let Some(bytes) = take(&mut self.input, left) else { return Ok(None) };
                     let (id, last) = (*id, *left == 0);
                     let fin = *fin && last;
@@ -99,7 +110,7 @@ impl Decoder {
         if length == 0 {
             return Ok(Begun::Frame(Frame::Data { id, fin, bytes: Bytes::new() }));
         }
-        self.state = State::Data { id, fin, left: length };
+        self.state = State::Data { id, fin, length, left: length };
         Ok(Begun::Longer)
     }
 

@@ -155,6 +155,35 @@ fn a_long_data_frame_comes_in_pieces_and_ends_once() {
     assert_eq!((total, ends), ((1 << 24) - 1, 1));
 }
 
+/// The pieces that come out when as much is read each time as the decoder wants, which is always there.
+fn pieces(mut sent: &[u8], most: usize) -> Vec<usize> {
+    let mut decoder = Decoder::default();
+    let mut lengths = Vec::new();
+    while !sent.is_empty() {
+        let (read, rest) = sent.split_at(decoder.wanted(most).min(sent.len()));
+        decoder.input().put_slice(read);
+        sent = rest;
+        while let Some(Frame::Data { bytes, .. }) = decoder.next_frame().expect("valid") {
+            lengths.push(bytes.len());
+        }
+    }
+    lengths
+}
+
+#[test]
+fn long_frames_are_not_cut_where_a_read_ends() {
+    let frame = |length| Frame::Data { id: 1, fin: false, bytes: vec![7; length].into() };
+    let long = encode(&vec![frame(32 << 10); 20]);
+    // The first is cut, before its length is known.
+    assert_eq!(pieces(&long, 32 << 10), [vec![(32 << 10) - HEAD, HEAD], vec![32 << 10; 19]].concat());
+    // Longer ones than may be read come in as few pieces as may be.
+    assert_eq!(pieces(&encode(&vec![frame(100_000); 3]), 32 << 10).len(), 3 * 4);
+    // Short ones come many at once.
+    let short = encode(&vec![frame(92); 4000]);
+    assert!(pieces(&short, 32 << 10).len() < 4000 + short.len() / (32 << 10) + 1);
+    assert_eq!(pieces(&short, 32 << 10).iter().sum::<usize>(), 92 * 4000);
+}
+
 #[test]
 fn an_unknown_kind_is_passed_over_without_being_kept() {
     let mut decoder = Decoder::default();
