@@ -19,9 +19,9 @@ mod writer;
 pub(crate) use connection::{Connection, Ends, Role};
 pub(crate) use stream::{Gone, Outlet, Piece, Stream};
 
-/// Unread pieces per stream, of [`PIECE`] bytes at most.
+/// Unread pieces per stream, each of one read at most.
 pub(crate) const QUEUE: usize = 2;
-/// How much is read at once.
+/// How much a server reads at once.
 pub(crate) const PIECE: usize = 32 << 10;
 /// Streams of one connection; more are refused. A forwarded connection needs two.
 pub(crate) const MOST_STREAMS: usize = 512;

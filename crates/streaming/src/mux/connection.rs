@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use super::PIECE;
 use super::reader::Reader;
 use super::stream::{Gone, Outlet, Stream};
 use super::table::Table;
@@ -43,6 +44,18 @@ pub(super) struct Shared {
     pub(super) writer: Writer,
     table: Mutex<Table>,
     pub(super) role: Role,
+}
+
+// === impl Role ===
+
+impl Role {
+    /// How much is read at once. A server has hundreds of connections; a client has one, and would rather be quick.
+    pub(super) fn reads(self) -> usize {
+        match self {
+            Role::Client => 4 * PIECE,
+            Role::Server => PIECE,
+        }
+    }
 }
 
 // === impl Connection ===

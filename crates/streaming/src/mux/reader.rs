@@ -6,7 +6,6 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::mpsc;
 
-use super::PIECE;
 use super::connection::{Role, Shared};
 use super::stream::{Outlet, Piece, Stream};
 use super::table::Refused;
@@ -53,7 +52,7 @@ impl Reader {
     }
 
     async fn fill(&mut self, decoder: &mut Decoder) -> Result<(), Over> {
-        let wanted = decoder.wanted(PIECE);
+        let wanted = decoder.wanted(self.shared.role.reads());
         decoder.input().reserve(wanted);
         let mut input = bytes::BufMut::limit(decoder.input(), wanted);
         match self.source.read_buf(&mut input).await {

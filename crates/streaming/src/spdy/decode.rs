@@ -12,8 +12,6 @@ use super::frame::{
 use super::headers::Inflater;
 
 const FLAG_UNIDIRECTIONAL: u8 = 2;
-/// Data frames that are worth a read of their own; many short ones come with one.
-const LONG: usize = 4 << 10;
 
 /// One direction of a connection. After an error it says the same error again.
 #[derive(Debug, Default)]
@@ -47,11 +45,11 @@ impl Decoder {
         &mut self.input
     }
 
-    /// How much to read next, `most` at most. Of a long frame its rest and the next one's head: who writes long frames
-    /// one after the other would otherwise have each cut in two, wherever a read happened to end.
+    /// How much to read next, about `most`. Of a frame that fills a read its rest and the next one's head: who writes such
+    /// frames one after the other would otherwise have each cut in two, wherever a read happened to end.
     pub fn wanted(&self, most: usize) -> usize {
         match self.state {
-            State::Data { length, left, .. } if length >= LONG && left <= most => left + HEAD,
+            State::Data { length, left, .. } if length >= most && left <= most => left + HEAD,
             _ => most,
         }
     }

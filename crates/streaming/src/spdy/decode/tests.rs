@@ -178,7 +178,8 @@ fn long_frames_are_not_cut_where_a_read_ends() {
     assert_eq!(pieces(&long, 32 << 10), [vec![(32 << 10) - HEAD, HEAD], vec![32 << 10; 19]].concat());
     // Longer ones than may be read come in as few pieces as may be.
     assert_eq!(pieces(&encode(&vec![frame(100_000); 3]), 32 << 10).len(), 3 * 4);
-    // Short ones come many at once.
+    // Shorter ones come several at once.
+    assert_eq!(pieces(&encode(&vec![frame(8 << 10); 4]), 32 << 10).len(), 4 + 1);
     let short = encode(&vec![frame(92); 4000]);
     assert!(pieces(&short, 32 << 10).len() < 4000 + short.len() / (32 << 10) + 1);
     assert_eq!(pieces(&short, 32 << 10).iter().sum::<usize>(), 92 * 4000);
