@@ -60,10 +60,13 @@ fn claims(root: &Path, path: &Path) -> Result<Vec<Proof>> {
     file.proves.into_iter().map(proof).collect()
 }
 
+/// What is compiled for the integration tests alone is no part of what was measured or judged.
+const TESTS: &str = ":(exclude,glob)crates/*/tests/**";
+
 /// A commit that is not known here (a shallow clone) cannot be compared, so the proof is not believed.
 pub(super) fn is_stale(root: &Path, commit: &str, paths: &[String]) -> bool {
     let mut git = Command::new("git");
-    git.current_dir(root).args(["diff", "--quiet", commit, "--"]).args(paths);
+    git.current_dir(root).args(["diff", "--quiet", commit, "--"]).args(paths).arg(TESTS);
     !git.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 

@@ -69,7 +69,7 @@ pub(crate) fn all_points() -> impl Iterator<Item = &'static str> {
 }
 
 /// All others are the agent's, those of the image store that it comes by among them.
-fn is_of_the_agent(point: &str) -> bool {
+pub(crate) fn is_of_the_agent(point: &str) -> bool {
     !holder::fail::POINTS.iter().any(|known| known.name == point)
 }
 
