@@ -143,25 +143,24 @@ impl Made {
             Effect::Holder { endpoint } => holders::end(endpoint),
             Effect::User { name } => os::user::remove_temporary(name),
             Effect::Tree { path } => os::file::remove_tree(path),
-            Effect::Link { path } if self.was_last(path, journal) && is_link(path) => {
-                os::file::remove_tree(path)
-            }
-            Effect::Directory { path } if self.was_last(path, journal) => remove_if_empty(path),
-            Effect::File { path } if self.was_last(path, journal) => remove_if_untouched(path),
-            Effect::Directory { .. } | Effect::File { .. } | Effect::Link { .. } => Ok(()),
+            Effect::Link { path } => self.leave(path, journal, remove_if_link),
+            Effect::Directory { path } => self.leave(path, journal, remove_if_empty),
+            Effect::File { path } => self.leave(path, journal, remove_if_untouched),
         }
     }
 
-    /// This journal needs the path no longer; whether nobody does.
-    fn was_last(&self, path: &Path, journal: &Path) -> bool {
+    /// This journal needs the path no longer; if nobody does, it goes. Nobody can come to need it in between, who would
+    /// take it for the host's own.
+    fn leave(&self, path: &Path, journal: &Path, remove: fn(&Path) -> io::Result<()>) -> io::Result<()> {
         let mut users = self.users();
-        let Some(journals) = users.get_mut(path) else { return true };
-        journals.remove(journal);
-        let last = journals.is_empty();
-        if last {
+        if let Some(journals) = users.get_mut(path) {
+            journals.remove(journal);
+            if !journals.is_empty() {
+                return Ok(());
+            }
             users.remove(path);
         }
-        last
+        remove(path)
     }
 }
 
@@ -177,8 +176,9 @@ fn make(path: &Path, file: bool) -> io::Result<()> {
     }
 }
 
-fn is_link(path: &Path) -> bool {
-    std::fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink())
+fn remove_if_link(path: &Path) -> io::Result<()> {
+    let is_link = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+    if is_link { os::file::remove_tree(path) } else { Ok(()) }
 }
 
 /// What somebody has put there meanwhile is theirs.
@@ -209,6 +209,28 @@ mod tests {
 
     fn journal(dir: &Path, name: &str) -> Journal {
         Journal::open(&dir.join(name)).unwrap()
+    }
+
+    /// One container's clean-up and the next one's start.
+    #[test]
+    fn whoever_comes_while_a_mount_point_goes_has_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let (target, made) = (dir.path().join("at"), Made::default());
+        let work = |number: usize| {
+            for _ in 0..200 {
+                let path = dir.path().join(format!("journal-{number}"));
+                let mut journal = Journal::open(&path).unwrap();
+                assert!(
+                    !made.mount_point(&mut journal, &target, false).unwrap(),
+                    "nothing here is the host's"
+                );
+                assert!(target.exists(), "it is needed");
+                drop(journal);
+                made.undo(&path).unwrap();
+            }
+        };
+        std::thread::scope(|threads| (0..3).for_each(|number| drop(threads.spawn(move || work(number)))));
+        assert!(!target.exists());
     }
 
     #[test]

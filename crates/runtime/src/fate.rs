@@ -69,7 +69,8 @@ impl Traces<'_> {
             .map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", self.exit.display())))
     }
 
-    fn taken_along(self) -> ExitRecord {
+    /// The end of one that ran and of which nobody wrote how it ended.
+    pub(crate) fn taken_along(self) -> ExitRecord {
         let [then, now] = self.boots;
         let why = if then == now {
             "its holder ended first and took the container along"

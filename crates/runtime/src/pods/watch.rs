@@ -164,13 +164,17 @@ enum Silent {
 
 fn now(pod: &Pod, container: &Container, boot_id: &str) -> Result<Fate, Silent> {
     let (_, held) = fate::held(&pod.endpoint).map_err(|e| Silent::Holder(chain(&e)))?;
-    let (log, then) = {
+    let (log, then, ran) = {
         let life = container.life();
-        (life.record.log.clone(), life.record.boot_id.clone())
+        (life.record.log.clone(), life.record.boot_id.clone(), life.started.is_some())
     };
     let exit = container.dir.exit();
     let traces = Traces { id: container.id.as_str(), exit: &exit, log: &log, boots: [&then, boot_id] };
-    traces.fate(held).map_err(Silent::Record)
+    match traces.fate(held).map_err(Silent::Record)? {
+        // Its log may be on its way to another name.
+        Fate::NotStarted if ran => Ok(Fate::Ended(traces.taken_along())),
+        fate => Ok(fate),
+    }
 }
 
 // === impl Container ===

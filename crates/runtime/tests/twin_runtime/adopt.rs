@@ -70,6 +70,24 @@ fn a_container_that_was_made_is_made_again_and_started_by_the_next_agent() {
     world.end();
 }
 
+/// Whoever rotates logs moves them away before he has a new one made.
+#[test]
+fn a_holder_that_is_killed_while_a_log_is_rotated_is_told_as_such() {
+    let world = World::new();
+    let pod = world.pod("web");
+    let id = world.start(&pod, world.config("main", &["pause"]));
+    world.says(&id, "ready");
+    let log = world.runtime().status(&id).unwrap().log;
+    std::fs::rename(&log, world.path("rotated.log")).unwrap();
+    let endpoint = world.runtime().node().layout.holder_endpoint(&pod);
+    let holder = holder::client::Client::connect(&endpoint).unwrap().pid;
+    let killed = std::process::Command::new("kill").args(["-9", &holder.to_string()]).status().unwrap();
+    assert!(killed.success());
+    let exit = world.runtime().wait(&id).unwrap();
+    assert_eq!((exit.reason, exit.code), (ExitReason::HolderDied, 137), "{exit:?}");
+    world.end();
+}
+
 #[test]
 fn a_holder_that_is_killed_takes_its_containers_along_and_the_pod_goes_on() {
     let world = World::new();
