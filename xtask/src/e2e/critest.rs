@@ -28,7 +28,7 @@ const REASONS: &str = "docs/critest.toml";
 const PEER: &str = "critest-containerd.json";
 const PROVES: &[Claim] = &[Claim { id: "RT-01", level: "foreign" }];
 /// critest speaks SPDY unless told otherwise, so the specs about streams run a second time.
-const CHOICES: &[Choice] = &[
+pub(super) const CHOICES: &[Choice] = &[
     Choice { name: "all", args: &[], limit: Duration::from_secs(40 * 60) },
     Choice {
         name: "websocket",

@@ -5,16 +5,15 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
-use testbed::cri::critest::Choice;
 use testbed::cri::judges::WindowsWorld;
 use testbed::tools::{progress, repo_root, windows};
 
 use super::critest::allowed::Allowed;
-use super::critest::{Row, rows, version};
+use super::critest::{CHOICES, Row, rows, version};
 use super::{Claim, Options, directory, record};
 use crate::results;
 use crictl::Step;
@@ -29,20 +28,6 @@ const PROVES: &[Claim] = &[
     Claim { id: "RT-01", level: "wine" },
     Claim { id: "HP-23", level: "foreign" },
     Claim { id: "HP-23", level: "wine" },
-];
-/// critest speaks SPDY unless told otherwise, so the specs about streams run a second time.
-const CHOICES: &[Choice] = &[
-    Choice { name: "all", args: &[], limit: Duration::from_secs(40 * 60) },
-    Choice {
-        name: "websocket",
-        args: &[
-            "--ginkgo.focus=Streaming",
-            "--websocket-exec",
-            "--websocket-attach",
-            "--websocket-portforward",
-        ],
-        limit: Duration::from_secs(10 * 60),
-    },
 ];
 
 /// What the two clients found.
