@@ -39,7 +39,9 @@ pub(super) const LAST_CHECKS: &[Check<Cluster>] =
 
 fn ready(cluster: &Cluster) -> Result<()> {
     let path = "{.status.conditions[?(@.type==\"Ready\")].status}";
-    cluster.wait_for_value("the node to be Ready", &["node", cluster.node()], path, |said| said == "True")
+    cluster
+        .plane
+        .wait_for_field("the node to be Ready", &["node", cluster.node()], path, |said| said == "True")
 }
 
 fn runtime(cluster: &Cluster) -> Result<()> {
@@ -80,13 +82,13 @@ fn crashes(cluster: &Cluster) -> Result<()> {
     cluster.apply(&pods::classed(pods::shell("crashing", "echo crash; exit 3")))?;
     let pod = ["pod", "crashing"];
     let count = "{.status.containerStatuses[0].restartCount}";
-    cluster.wait_for_value("two restarts", &pod, count, |said| {
+    cluster.plane.wait_for_field("two restarts", &pod, count, |said| {
         said.parse().is_ok_and(|count: u32| count >= 2)
     })?;
     let code = "{.status.containerStatuses[0].lastState.terminated.exitCode}";
-    cluster.wait_for_value("the exit code", &pod, code, |said| said == "3")?;
+    cluster.plane.wait_for_field("the exit code", &pod, code, |said| said == "3")?;
     let waiting = "{.status.containerStatuses[0].state.waiting.reason}";
-    cluster.wait_for_value("the back-off", &pod, waiting, |said| said == "CrashLoopBackOff")
+    cluster.plane.wait_for_field("the back-off", &pod, waiting, |said| said == "CrashLoopBackOff")
 }
 
 fn previous(cluster: &Cluster) -> Result<()> {
@@ -101,7 +103,9 @@ fn message(cluster: &Cluster) -> Result<()> {
     pod["spec"]["containers"][0]["terminationMessagePolicy"] = "FallbackToLogsOnError".into();
     cluster.apply(&pod)?;
     let path = "{.status.containerStatuses[0].state.terminated.message}";
-    cluster.wait_for_value("the message", &["pod", "last-words"], path, |said| said.trim() == "farewell")
+    cluster
+        .plane
+        .wait_for_field("the message", &["pod", "last-words"], path, |said| said.trim() == "farewell")
 }
 
 fn stats(cluster: &Cluster) -> Result<()> {
@@ -173,18 +177,8 @@ impl Cluster {
 
     pub(super) fn wait_running(&self, pod: &str) -> Result<()> {
         let path = "{.status.phase} {.status.containerStatuses[0].ready}";
-        self.wait_for_value(&format!("{pod} to run"), &["pod", pod], path, |said| said == "Running true")
-    }
-
-    /// Waits until a field of an object is so; the error has the object.
-    fn wait_for_value(
-        &self,
-        what: &str,
-        of: &[&str],
-        path: &str,
-        is_so: impl Fn(&str) -> bool,
-    ) -> Result<()> {
-        self.plane.wait_for_field(what, of, path, is_so)
+        self.plane
+            .wait_for_field(&format!("{pod} to run"), &["pod", pod], path, |said| said == "Running true")
     }
 }
 
