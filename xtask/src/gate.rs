@@ -21,6 +21,7 @@ use crate::workspace::Workspace;
 use crate::{defects, fuzz, lanes, status};
 
 mod ahead;
+mod leftovers;
 pub(crate) mod lint;
 mod order;
 mod program;

@@ -14,6 +14,8 @@ pub(super) struct Ended {
     pub(super) stderr: String,
     /// The lines that `testbed::skip!` wrote.
     pub(super) skips: String,
+    /// The processes that were still there afterwards.
+    pub(super) left: Vec<String>,
 }
 
 /// The records of one program, printed when it has ended.
@@ -22,7 +24,9 @@ pub(super) fn judge(stamp: &Stamp, tier: Tier, package: &str, target: &str, run:
     let record = |name: &str| stamp.record(tier, package, target, name).took(run.seconds);
     let mut records: Vec<Record> = report.tests.iter().map(|(name, end)| end_of(record(name), end)).collect();
     apply_skips(&mut records, &run.skips, record);
-    if let Some(doubt) = doubt(&report, run.code) {
+    let left = (!run.left.is_empty()).then(|| format!("left processes behind: {}", run.left.join(", ")));
+    for doubt in doubt(&report, run.code).into_iter().chain(left) {
+        eprintln!("{package} {target}: {doubt}");
         records.push(record("the program itself").failed(doubt));
     }
     show(package, target, &records, run);
@@ -88,10 +92,14 @@ mod tests {
 
     fn judged(stdout: &str, code: Option<i32>, skips: &str) -> Vec<(String, Verdict)> {
         let stamp = Stamp { commit: "c".into(), dirty: false };
-        let run =
-            Ended { code, seconds: 1.0, stdout: stdout.into(), stderr: String::new(), skips: skips.into() };
+        let run = Ended { code, stdout: stdout.into(), skips: skips.into(), ..clean() };
         let records = judge(&stamp, Tier::Unit, "p", "t", &run);
         records.into_iter().map(|record| (record.name, record.result)).collect()
+    }
+
+    fn clean() -> Ended {
+        let text = String::new;
+        Ended { code: Some(0), seconds: 1.0, stdout: text(), stderr: text(), skips: text(), left: Vec::new() }
     }
 
     const TWO: &str = "test a ... ok\ntest b ... ok\ntest result: ok. 2 passed; 0 failed; 0 ignored\n";
@@ -129,6 +137,15 @@ mod tests {
         assert_eq!(records.last(), Some(&("the program itself".into(), Verdict::Failed)));
         let records = judged(TWO, Some(3), "");
         assert_eq!(records.last(), Some(&("the program itself".into(), Verdict::Failed)));
+    }
+
+    #[test]
+    fn a_program_that_leaves_processes_behind_fails() {
+        let stamp = Stamp { commit: "c".into(), dirty: false };
+        let run = Ended { stdout: TWO.into(), left: vec!["agent (7)".into()], ..clean() };
+        let records = judge(&stamp, Tier::Unit, "p", "t", &run);
+        let last = records.last().expect("three records");
+        assert_eq!((&*last.name, last.result), ("the program itself", Verdict::Failed));
     }
 
     #[test]

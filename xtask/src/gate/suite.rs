@@ -10,6 +10,7 @@ use testbed::tools::cargo::{self, Built};
 use testbed::tools::progress;
 
 use super::Gate;
+use super::leftovers;
 use super::order::order;
 use super::program::{self, Ended};
 use super::programs::build;
@@ -19,6 +20,8 @@ use crate::tier::Tier;
 
 const LINUX: &str = "x86_64-unknown-linux-gnu";
 const DOC: &str = "doc";
+/// Where a test writes what it skips; the path is one program's alone.
+const SKIPS: &str = "PORTHOLE_SKIPS";
 /// How often a running program is looked at.
 const GLANCE: Duration = Duration::from_millis(20);
 
@@ -112,15 +115,17 @@ impl Gate {
         command.stdin(Stdio::null());
         // Doc tests have no names of their own to skip under.
         if label != DOC {
-            command.env("PORTHOLE_SKIPS", &skips);
+            command.env(SKIPS, &skips);
         }
         command.stdout(File::create(path("out"))?).stderr(File::create(path("err"))?);
         let begun = Instant::now();
         let code = wait(label, command, tier.needs().limit)?;
         let seconds = begun.elapsed().as_secs_f64();
         let read = |path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        // Wine's server stays for a while, whatever was started under it.
+        let left = if tier == Tier::Wine { Vec::new() } else { leftovers::end_soon(SKIPS, &skips) };
         let skips = read(skips).unwrap_or_default();
-        Ok(Ended { code, seconds, stdout: read(path("out"))?, stderr: read(path("err"))?, skips })
+        Ok(Ended { code, seconds, stdout: read(path("out"))?, stderr: read(path("err"))?, skips, left })
     }
 }
 

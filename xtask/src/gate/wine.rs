@@ -73,6 +73,7 @@ impl Gate {
             stdout: output.stdout,
             stderr: output.stderr,
             skips,
+            left: Vec::new(),
         })
     }
 }

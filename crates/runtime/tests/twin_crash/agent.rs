@@ -1,7 +1,6 @@
 //! The agent that dies: this program again, with verbs that say in the ledger what is asked and what was done.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use runtime::config::{ContainerConfig, PodConfig};
@@ -11,14 +10,7 @@ use runtime::{ContainerId, PodId, Runtime, RuntimeError};
 use crate::eventually;
 use crate::ledger::Ledger;
 use crate::place::Place;
-
-/// Where the agent lives, if this process is to be one.
-const PLACE: &str = "TWIN_CRASH_PLACE";
-const LEDGER: &str = "TWIN_CRASH_LEDGER";
-/// What it does there: a number seeds a load, nothing is the tour.
-const SEED: &str = "TWIN_CRASH_SEED";
-/// The test under whose name it runs.
-const NAME: &str = "agent::an_agent_does_what_it_is_told_and_leaves_nothing";
+use crate::play::{LEDGER, PLACE, SEED};
 
 /// An agent at work.
 #[derive(Debug, Clone)]
@@ -26,16 +18,6 @@ pub(crate) struct Agent {
     pub(crate) place: Place,
     pub(crate) ledger: Ledger,
     pub(crate) runtime: Runtime,
-}
-
-/// How to start one.
-#[derive(Debug)]
-pub(crate) struct Play<'a> {
-    pub(crate) place: &'a Path,
-    pub(crate) ledger: &'a Path,
-    pub(crate) seed: Option<u64>,
-    /// For [`failpoint::VARIABLE`].
-    pub(crate) fail: Option<String>,
 }
 
 /// Without the variables: a whole tour that nobody disturbs.
@@ -56,30 +38,6 @@ fn an_agent_does_what_it_is_told_and_leaves_nothing() {
     let known = account.containers.values().filter(|known| known.created);
     assert!(known.clone().count() == 3 && known.clone().all(|known| known.removed), "{account:?}");
     place.assert_bare("after a tour");
-}
-
-// === impl Play ===
-
-impl Play<'_> {
-    pub(crate) fn begin(&self) -> Child {
-        self.begin_in(Command::new(std::env::current_exe().expect("this program")))
-    }
-
-    /// By a command that runs this program with what is added to it.
-    pub(crate) fn begin_in(&self, mut command: Command) -> Child {
-        command.args(["--exact", NAME, "--nocapture", "--test-threads=1"]);
-        command.env(PLACE, self.place).env(LEDGER, self.ledger).env(failpoint::TRACE, self.ledger);
-        command.envs(self.seed.map(|seed| (SEED, seed.to_string())));
-        command.envs(self.fail.as_ref().map(|setting| (failpoint::VARIABLE, setting)));
-        let said = std::fs::File::create(self.ledger.with_extension("said")).expect("a file for its words");
-        command.stdin(Stdio::null()).stdout(said.try_clone().expect("twice")).stderr(said);
-        command.spawn().expect("this program runs again")
-    }
-
-    /// What it said to people.
-    pub(crate) fn said(&self) -> String {
-        std::fs::read_to_string(self.ledger.with_extension("said")).unwrap_or_default()
-    }
 }
 
 // === impl Agent ===

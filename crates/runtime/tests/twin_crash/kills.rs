@@ -9,11 +9,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use runtime::PodId;
 
-use crate::agent::Play;
 use crate::eventually;
 use crate::ledger::{Ledger, pod_of};
 use crate::load::{Dice, PODS};
 use crate::place::{Place, Seen, kill};
+use crate::play::Play;
 
 const WORLDS: u64 = 4;
 const ROUNDS: u64 = 50;

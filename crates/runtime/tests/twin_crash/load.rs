@@ -1,5 +1,6 @@
 //! A mixed load: verbs out of a seed, by two threads with pods of their own, until somebody says that it is enough.
 
+use std::os::unix::process::parent_id;
 use std::time::Duration;
 
 use os::job::JobLimits;
@@ -24,6 +25,8 @@ struct Hand<'a> {
     agent: &'a Agent,
     dice: Dice,
     number: usize,
+    /// Who started the agent, and is to say when it is enough.
+    parent: u32,
     serial: u32,
     live: [Vec<ContainerId>; 2],
 }
@@ -47,10 +50,12 @@ impl Dice {
 
 impl Agent {
     pub(crate) fn load(&self, seed: u64) {
+        let parent = parent_id();
         std::thread::scope(|scope| {
             for number in 0..PODS.len() {
                 let dice = Dice::new(seed.wrapping_add(number as u64 * 0x1000_0001));
-                let hand = Hand { agent: self, dice, number, serial: 0, live: [Vec::new(), Vec::new()] };
+                let live = [Vec::new(), Vec::new()];
+                let hand = Hand { agent: self, dice, number, parent, serial: 0, live };
                 scope.spawn(move || hand.play());
             }
         });
@@ -65,7 +70,7 @@ impl Agent {
 
 impl Hand<'_> {
     fn play(mut self) {
-        while !self.agent.enough() {
+        while !self.agent.enough() && parent_id() == self.parent {
             let which = self.dice.below(2);
             let (name, mode) = PODS[self.number][which];
             let Some(pod) = self.agent.run_pod(self.agent.place.pod(name, mode)) else { return };

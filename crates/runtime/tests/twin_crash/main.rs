@@ -6,7 +6,7 @@
 //! | [`kills`] | the agent, a holder, both | two hundred times, at moments out of a seed |
 //! | [`power`] | the machine | at each fail point, with a disk that forgets what was not synced |
 //!
-//! The agent is this program again, told by a variable what to play ([`agent`]). Whatever was acknowledged to it stands in
+//! The agent is this program again, told by variables what to play ([`agent`], [`play`]). Whatever was acknowledged to it stands in
 //! a [`ledger`], by which the next agent's view is judged; what is left on the host is looked for from outside
 //! ([`place`]).
 
@@ -15,6 +15,7 @@ mod kills;
 mod ledger;
 mod load;
 mod place;
+mod play;
 mod points;
 mod power;
 mod tour;

@@ -113,7 +113,8 @@ impl Place {
             let program = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
             program.starts_with(&self.dir).then_some(())?;
             let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim().to_owned();
-            let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+            // One that is ending has a program for a while, and no arguments any more.
+            let line = fs::read(format!("/proc/{pid}/cmdline")).ok().filter(|line| !line.is_empty())?;
             Some(Seen { pid, name, line: String::from_utf8_lossy(&line).replace('\0', " ") })
         })
         .collect()

@@ -9,10 +9,10 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::Mutex;
 
-use crate::agent::Play;
 use crate::eventually;
 use crate::ledger::{Account, Ledger};
 use crate::place::Place;
+use crate::play::Play;
 
 const SIGABRT: i32 = 6;
 const WORLDS: usize = 2;

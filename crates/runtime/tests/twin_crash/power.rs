@@ -5,17 +5,16 @@
 //! with the machine.
 
 use std::path::Path;
-use std::process::Child;
 
 use holder::exit::ExitReason;
 use runtime::record::State;
 use runtime::{ContainerId, Runtime};
 use testbed::disk::{Disk, Survives, Unsynced};
 
-use crate::agent::Play;
 use crate::eventually;
 use crate::ledger::{Account, Known, Ledger};
 use crate::place::Place;
+use crate::play::{Play, Player};
 use crate::points::{World, all_points, is_of_the_agent};
 
 /// A machine that is switched off again and again.
@@ -73,7 +72,7 @@ impl Machine {
     }
 
     /// Somebody has died at the point. Whoever else runs goes on until the power goes, a moment later.
-    fn run_until(&self, point: &str, when: &str) -> Child {
+    fn run_until(&self, point: &str, when: &str) -> Player {
         let marker = self.disk.beside().join("died");
         drop(std::fs::remove_file(&marker));
         let fail = Some(failpoint::setting_once(point, 1, &marker));
@@ -89,7 +88,7 @@ impl Machine {
     }
 
     /// What is not on the disk does not survive a boot.
-    fn everything_ends(&self, mut agent: Child) {
+    fn everything_ends(&self, mut agent: Player) {
         drop(agent.kill());
         agent.wait().unwrap();
         self.world.place.kill_all();
