@@ -20,9 +20,24 @@ use crate::gate::suite::{holder, static_fixture};
 use crate::results::{self, Stamp};
 
 const CARGO_MUTANTS: &str = "27.1.0";
-/// Each with the seconds that its tests may take before they count as hung. The pure ones end in one or two; the
-/// holder's wait for real processes, and a busy machine must not make a mutant look hung, which counts as caught.
-const PACKAGES: &[(&str, u32)] = &[("rules", 20), ("plan", 20), ("holder", 60)];
+
+/// A crate whose tests are tried.
+#[derive(Debug)]
+struct Package {
+    name: &'static str,
+    /// What its tests may take before they count as hung. A busy machine must not make a mutant look so: it would count
+    /// as caught.
+    seconds: u32,
+    jobs: u32,
+}
+
+/// The tests of the pure ones end in one or two seconds; the holder's wait half a minute for real processes, so many of
+/// them wait side by side.
+const PACKAGES: &[Package] = &[
+    Package { name: "rules", seconds: 30, jobs: 2 },
+    Package { name: "plan", seconds: 20, jobs: 2 },
+    Package { name: "holder", seconds: 60, jobs: 8 },
+];
 /// Tests that would cost seconds for each of hundreds of mutants and see nothing that others do not.
 const SLOW: &[&str] = &["a_holder_that_is_stuck"];
 /// A program's `main` has no test that sees every line of it.
@@ -35,7 +50,7 @@ const WHOLE: &str = "whole";
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Only these packages
-    #[arg(value_parser = clap::builder::PossibleValuesParser::new(PACKAGES.iter().map(|(name, _)| *name)))]
+    #[arg(value_parser = clap::builder::PossibleValuesParser::new(PACKAGES.iter().map(|package| package.name)))]
     packages: Vec<String>,
 }
 
@@ -65,36 +80,36 @@ struct Proof {
 
 /// True when enough mutants of every package were caught.
 pub(crate) fn run(options: &Options) -> Result<bool> {
-    let chosen = PACKAGES
-        .iter()
-        .filter(|(name, _)| options.packages.is_empty() || options.packages.iter().any(|it| it == name));
+    let chosen = PACKAGES.iter().filter(|package| {
+        options.packages.is_empty() || options.packages.iter().any(|name| name == package.name)
+    });
     // Once: the first proof that is written makes the tree differ from its commit.
     let stamp = Stamp::now()?;
     let mut enough = true;
-    for (package, seconds) in chosen {
-        enough &= run_package(package, *seconds, &stamp)?;
+    for package in chosen {
+        enough &= run_package(package, &stamp)?;
     }
     Ok(enough)
 }
 
-fn run_package(package: &str, seconds: u32, stamp: &Stamp) -> Result<bool> {
-    let root = repo_root()?;
+fn run_package(package: &Package, stamp: &Stamp) -> Result<bool> {
+    let (root, name) = (repo_root()?, package.name);
     let mut all = Outcomes::default();
     for part in 0..PARTS {
-        let out = part_dir(&root, package, part, stamp)?;
+        let out = part_dir(&root, name, part, stamp)?;
         if !out.join(WHOLE).exists() {
             fs::create_dir_all(&out)?;
-            hunt(&root, &out, package, seconds, part)?;
+            hunt(&root, &out, package, part)?;
             fs::write(out.join(WHOLE), "")?;
         }
         all.add(Outcomes::read(&out.join("mutants.out"))?);
     }
-    let proof = proof(all, package, stamp);
+    let proof = proof(all, name, stamp);
     fs::create_dir_all(root.join("docs/proofs"))?;
-    let path = root.join(format!("docs/proofs/mutants-{package}.json"));
+    let path = root.join(format!("docs/proofs/mutants-{name}.json"));
     results::store(&path, &(serde_json::to_string_pretty(&proof)? + "\n"))?;
     println!(
-        "{package}: {:.1} % of the viable mutants caught, {} survived; {}",
+        "{name}: {:.1} % of the viable mutants caught, {} survived; {}",
         proof.percent,
         proof.missed,
         path.display()
@@ -114,13 +129,14 @@ fn part_dir(root: &Path, package: &str, part: usize, stamp: &Stamp) -> Result<Pa
     Ok(dir)
 }
 
-fn hunt(root: &Path, out: &Path, package: &str, seconds: u32, part: usize) -> Result<()> {
+fn hunt(root: &Path, out: &Path, package: &Package, part: usize) -> Result<()> {
     let program = installed("cargo-mutants", CARGO_MUTANTS)?;
     let mut command = Command::new(program);
-    command.args(["mutants", "--no-shuffle", "--jobs", "2", "--package", package, "--output"]).arg(out);
+    command.args(["mutants", "--no-shuffle", "--package", package.name, "--output"]).arg(out);
+    command.args(["--jobs", &package.jobs.to_string()]);
     command.args(["--shard", &format!("{part}/{PARTS}")]);
     command.args(EXCLUDED.iter().flat_map(|file| ["--exclude", file])).current_dir(root).stdin(Stdio::null());
-    command.args(["--minimum-test-timeout", &seconds.to_string()]);
+    command.args(["--minimum-test-timeout", &package.seconds.to_string()]);
     // Doc tests cost seconds for each mutant and look at none of this code.
     command.args(["--", "--lib", "--bins", "--tests"]).env("PORTHOLE_FIXTURE", static_fixture()?);
     command.env("PORTHOLE_HOLD", holder()?);
