@@ -6,6 +6,7 @@
 //! A hunt is done in parts, which are kept as long as the crate is the same: one that was interrupted goes on with
 //! the part it was at.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,11 +16,14 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use testbed::tools::{progress, repo_root};
 
-use crate::gate::lint::installed;
+use crate::gate::lint::{installed, installed_with};
 use crate::gate::suite::{holder, static_fixture};
 use crate::results::{self, Stamp};
 
 const CARGO_MUTANTS: &str = "27.1.0";
+/// Runs each test in a process of its own, so the first that fails ends a mutant's run, and one that hangs only itself.
+const CARGO_NEXTEST: &str = "0.9.151";
+const NEXTEST_FEATURES: [&str; 3] = ["--no-default-features", "--features", "default-no-update"];
 
 /// A crate whose tests are tried.
 #[derive(Debug)]
@@ -137,10 +141,10 @@ fn hunt(root: &Path, out: &Path, package: &Package, part: usize) -> Result<()> {
     command.args(["--shard", &format!("{part}/{PARTS}")]);
     command.args(EXCLUDED.iter().flat_map(|file| ["--exclude", file])).current_dir(root).stdin(Stdio::null());
     command.args(["--minimum-test-timeout", &package.seconds.to_string()]);
-    // Doc tests cost seconds for each mutant and look at none of this code.
-    command.args(["--", "--lib", "--bins", "--tests"]).env("PORTHOLE_FIXTURE", static_fixture()?);
-    command.env("PORTHOLE_HOLD", holder()?);
+    command.args(["--test-tool", "nextest", "--", "--config-file"]).arg(root.join("xtask/nextest.toml"));
+    command.env("PORTHOLE_FIXTURE", static_fixture()?).env("PORTHOLE_HOLD", holder()?);
     command.arg("--").args(SLOW.iter().flat_map(|name| ["--skip", name]));
+    command.env("PATH", with_nextest()?);
     // A property that a mutant breaks shows in the first cases or hardly ever.
     command.env("PROPTEST_CASES", "64").env("RUST_BACKTRACE", "0");
     // Nobody follows a mutant's backtrace, and compiling is most of the hunt.
@@ -153,6 +157,14 @@ fn hunt(root: &Path, out: &Path, package: &Package, part: usize) -> Result<()> {
     // 2: some survived, 3: some hung; both are in the outcomes.
     ensure!(matches!(status.code(), Some(0 | 2 | 3)), "cargo-mutants ended with {status}");
     Ok(())
+}
+
+/// cargo finds its plugins by this.
+fn with_nextest() -> Result<OsString> {
+    let nextest = installed_with("cargo-nextest", CARGO_NEXTEST, &NEXTEST_FEATURES)?;
+    let known = std::env::var_os("PATH").unwrap_or_default();
+    let first = nextest.parent().map(Path::to_path_buf);
+    std::env::join_paths(first.into_iter().chain(std::env::split_paths(&known))).context("PATH")
 }
 
 // === impl Outcomes ===

@@ -108,11 +108,16 @@ fn deny() -> Result<Command> {
 
 /// A cargo plugin of a pinned version, compiled into the cache on first use.
 pub(crate) fn installed(name: &str, version: &str) -> Result<PathBuf> {
+    installed_with(name, version, &[])
+}
+
+/// The same, with features of its own.
+pub(crate) fn installed_with(name: &str, version: &str, features: &[&str]) -> Result<PathBuf> {
     let entry = Entry::new(format!("cargo/{name}-{version}"), format!("install {name} {version}"));
     let dir = entry.provide(|dir| {
         let mut install = cargo::command("install")?;
         install.args(["--locked", "--version", version, "--root"]).arg(dir).arg("--target-dir");
-        install.arg(dir.join("build")).arg(name);
+        install.arg(dir.join("build")).args(features).arg(name);
         progress::run(&mut install)?;
         Ok(std::fs::remove_dir_all(dir.join("build"))?)
     })?;
