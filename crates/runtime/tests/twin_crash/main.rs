@@ -6,8 +6,8 @@
 //! | [`kills`] | the agent, a holder, both | two hundred times, at moments out of a seed |
 //! | [`power`] | the machine | at each fail point, with a disk that forgets what was not synced |
 //!
-//! The agent is this program again, told by variables what to play ([`agent`], [`play`]). Whatever was acknowledged to it stands in
-//! a [`ledger`], by which the next agent's view is judged; what is left on the host is looked for from outside
+//! The agent is this program again, told by variables what to play ([`agent`], [`play`]). Whatever was acknowledged to it
+//! stands in a [`ledger`], by which the next agent's view is judged; what is left on the host is looked for from outside
 //! ([`place`]).
 
 mod agent;
