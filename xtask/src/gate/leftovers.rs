@@ -2,6 +2,7 @@
 //!
 //! What it started has its mark, a variable with a path that no other program has. A process with that mark that is
 //! still there is ended, and the program has failed: whatever was left running would slow down all that comes after.
+//! One that was given variables of its own, as containers are, is not found by it.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// What was killed at a test's end may take a moment to go.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 const GLANCE: Duration = Duration::from_millis(20);
 
 /// The names of the processes that had to be ended.
@@ -27,11 +28,6 @@ pub(super) fn end(variable: &str, value: &Path, patience: Duration) -> Vec<Strin
         }
         std::thread::sleep(GLANCE);
     }
-}
-
-/// [`end`], for the time that a gate gives.
-pub(super) fn end_soon(variable: &str, value: &Path) -> Vec<String> {
-    end(variable, value, PATIENCE)
 }
 
 fn end_one(pid: Pid) -> String {

@@ -123,7 +123,8 @@ impl Gate {
         let seconds = begun.elapsed().as_secs_f64();
         let read = |path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         // Wine's server stays for a while, whatever was started under it.
-        let left = if tier == Tier::Wine { Vec::new() } else { leftovers::end_soon(SKIPS, &skips) };
+        let patience = leftovers::PATIENCE;
+        let left = if tier == Tier::Wine { Vec::new() } else { leftovers::end(SKIPS, &skips, patience) };
         let skips = read(skips).unwrap_or_default();
         Ok(Ended { code, seconds, stdout: read(path("out"))?, stderr: read(path("err"))?, skips, left })
     }
