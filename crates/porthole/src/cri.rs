@@ -11,6 +11,7 @@ use cri::streams::Streams;
 use cri::wire::Handler;
 use cri::{Cri, Server, Settings};
 use os::interrupt::Interrupt;
+use runtime::tenure::Tenure;
 use runtime::{Node, NodeError, Runtime};
 
 use crate::cli::{Root, print};
@@ -66,7 +67,9 @@ pub fn cri(args: &CriArgs) -> Outcome {
     let runtime = Runtime::open_with(open(&args.root)?, settings.options.clone());
     // For `porthole exec`, `stop` and their kin beside crictl, until the end of this function.
     let _door = admin::serve(&runtime).context("open the admin socket").or_environment()?;
-    runtime.node().remarks.iter().for_each(|remark| say(&format!("warning: {remark}")));
+    let tenure = Tenure::begin(&runtime).context("note that this porthole is here").or_environment()?;
+    let remarks = runtime.node().remarks.iter().chain(tenure.remarks());
+    remarks.for_each(|remark| say(&format!("warning: {remark}")));
     if let Err(why) = os::job::limits_work() {
         say(&format!("warning: {why}: containers with limits are refused"));
     }

@@ -19,6 +19,7 @@ use runtime::failure::FailureMode;
 use runtime::pods::{Happened, RuntimeEvent};
 use runtime::run::event::{Event, What};
 use runtime::run::{self, Mode, PodRun, RunError};
+use runtime::tenure::Tenure;
 use runtime::{Node, NodeError, Runtime};
 
 use crate::cli::{Root, UpArgs};
@@ -42,7 +43,8 @@ pub fn up(args: &UpArgs) -> Outcome {
     // For `exec`, `stop` and their kin, until the end of this function.
     let _door = admin::serve(&runtime).context("open the admin socket").or_environment()?;
     let node = runtime.node();
-    node.remarks.iter().for_each(|remark| say(&format!("warning: {remark}")));
+    let tenure = Tenure::begin(&runtime).context("note that this porthole is here").or_environment()?;
+    node.remarks.iter().chain(tenure.remarks()).for_each(|remark| say(&format!("warning: {remark}")));
     let mut pods = admit_all(node, &files)?;
     if unlimited {
         pods.iter_mut().flat_map(|pod| &mut pod.containers).for_each(|c| c.limits = Default::default());

@@ -8,7 +8,7 @@ mod failures;
 use std::path::PathBuf;
 use std::process::Command;
 
-use failures::{container, lose_the_holder, run, run_as, run_through};
+use failures::{container, lose_the_agent, lose_the_holder, run, run_as, run_through};
 use runtime::failure::FailureMode;
 use serde_json::json;
 use stage::Stage;
@@ -43,6 +43,14 @@ fn each_failure_has_its_error_its_hint_and_its_counter() {
 fn a_holder_that_is_killed_has_its_error_its_hint_and_its_counter() {
     let stage = Stage::twin();
     lose_the_holder(&stage).assert_met(FailureMode::HolderLost, 1);
+    stage.assert_nothing_left();
+}
+
+// proves: HP-25 twin
+#[test]
+fn a_runtime_that_was_down_has_its_error_its_hint_and_its_counter() {
+    let stage = Stage::twin();
+    lose_the_agent(&stage).assert_met(FailureMode::RuntimeDown, 1);
     stage.assert_nothing_left();
 }
 

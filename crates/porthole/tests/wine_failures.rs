@@ -6,7 +6,7 @@ mod stage;
 #[expect(dead_code, reason = "some failures are the twin's alone")]
 mod failures;
 
-use failures::{container, lose_the_holder, run, run_as};
+use failures::{container, lose_the_agent, lose_the_holder, run, run_as};
 use runtime::failure::FailureMode;
 use serde_json::json;
 use stage::Stage;
@@ -44,6 +44,14 @@ fn each_failure_has_its_error_its_hint_and_its_counter() {
 fn a_holder_that_is_killed_has_its_error_its_hint_and_its_counter() {
     let stage = Stage::wine();
     lose_the_holder(&stage).assert_met(FailureMode::HolderLost, 1);
+    stage.assert_nothing_left();
+}
+
+// proves: HP-25 wine
+#[test]
+fn a_runtime_that_was_down_has_its_error_its_hint_and_its_counter() {
+    let stage = Stage::wine();
+    lose_the_agent(&stage).assert_met(FailureMode::RuntimeDown, 1);
     stage.assert_nothing_left();
 }
 

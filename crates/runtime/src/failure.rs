@@ -33,6 +33,8 @@ pub enum FailureMode {
     ProgramNotFound,
     /// A volume that a HostProcess container cannot have.
     MountRefused,
+    /// There was no agent for a while.
+    RuntimeDown,
 }
 
 /// What is known of a mode.
@@ -47,7 +49,7 @@ pub struct Known {
 }
 
 /// Every mode, in the order of [`FailureMode`].
-pub const KNOWN: [Known; 8] = [
+pub const KNOWN: [Known; 9] = [
     Known {
         mode: FailureMode::LogonDenied,
         code: "LogonDenied",
@@ -99,6 +101,12 @@ pub const KNOWN: [Known; 8] = [
         code: "MountRefused",
         reads: &["mount"],
         hint: "a HostProcess container reaches pipes and sockets by their path on the host: leave the mount out",
+    },
+    Known {
+        mode: FailureMode::RuntimeDown,
+        code: "RuntimeDown",
+        reads: &["ended without being asked to"],
+        hint: "look in the system's log for what ended porthole; while it is down the node is NotReady, its containers run on, and a service manager that restarts it is all that is needed",
     },
 ];
 

@@ -86,6 +86,11 @@ impl Layout {
         self.root.join("run")
     }
 
+    /// There while an agent looks after the node, and after one that was killed.
+    pub fn tenure(&self) -> PathBuf {
+        self.run().join("tenure")
+    }
+
     pub fn holder_endpoint(&self, id: &PodId) -> Endpoint {
         // A socket's path may have about a hundred bytes, and a root takes most of them.
         let name = hex(&Sha256::digest(id.as_str())[..16]);

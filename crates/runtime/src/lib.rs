@@ -15,6 +15,7 @@
 //! | [`view`] | what is there now, read from disk and holders; needs no agent |
 //! | [`logs`] | a container's log, followed |
 //! | [`failure`] | the known ways to fail: their hints, and how often each was met |
+//! | [`tenure`] | whether the agent before was asked to end |
 //! | [`fail`] | where tests can make an agent die |
 //!
 //! The truth is on disk and in the holders. An agent that dies loses nothing, and the next one goes on.
@@ -34,6 +35,7 @@ pub mod pods;
 pub mod prepare;
 pub mod record;
 pub mod run;
+pub mod tenure;
 pub mod view;
 
 mod fate;

@@ -50,6 +50,32 @@ pub(crate) fn lose_the_holder(stage: &Stage) -> Failed {
     Failed::read(stage, said.join("\n"))
 }
 
+/// A porthole that is killed while its container runs, and the next one, which is asked to end. What that said; one
+/// after it has nothing to say.
+pub(crate) fn lose_the_agent(stage: &Stage) -> Failed {
+    let waits = container("waits", |it| it["command"] = json!(["./fixture", "generations", "1"]));
+    let file = stage.file("fails.yaml", &pod("symlink", &[waits]));
+    let metrics = stage.host.path(&stage.dir().join(METRICS));
+    let up = || stage.up(&file, &["--metrics-file", &metrics]);
+    let first = up();
+    first.wait_for("generation 1");
+    let worker = stage.workers();
+    first.kill();
+    let second = up();
+    second.wait_for("RuntimeDown");
+    let ran_on = |seen: &[_]| seen == worker;
+    crate::stage::eventually("the container ran on", || ran_on(&stage.workers()).then_some(()));
+    second.interrupt();
+    let failed = Failed::read(stage, second.wait().1.join("\n"));
+    let third = up();
+    third.wait_for("generation 1");
+    third.interrupt();
+    let well = Failed::read(stage, third.wait().1.join("\n"));
+    assert!(well.metrics.contains("{mode=\"RuntimeDown\"} 0\n"), "{well:?}");
+    assert!(!well.said.contains("RuntimeDown"), "{well:?}");
+    failed
+}
+
 fn pod(mode: &str, containers: &[Value]) -> String {
     json!({
         "apiVersion": "v1", "kind": "Pod",

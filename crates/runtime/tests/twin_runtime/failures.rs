@@ -5,6 +5,7 @@ use std::sync::mpsc::Receiver;
 use runtime::config::Mode;
 use runtime::failure::{FailureMode, KNOWN};
 use runtime::pods::{Happened, RuntimeEvent};
+use runtime::tenure::Tenure;
 
 use crate::world::{World, eventually, mount};
 
@@ -122,4 +123,25 @@ fn nothing_is_counted_where_nothing_fails() {
     assert_eq!(world.runtime().counters().read().map(|(_, count)| count).sum::<u64>(), 0);
     assert_eq!(world.runtime().counters().read().count(), KNOWN.len());
     world.end();
+}
+
+// proves: HP-25 twin
+#[test]
+fn an_agent_that_ended_without_being_asked_to_is_told_of_unless_the_machine_went_with_it() {
+    let world = World::new();
+    let begin = || Tenure::begin(world.runtime()).unwrap();
+    let down = || world.runtime().counters().of(FailureMode::RuntimeDown);
+    drop(begin());
+    assert_eq!((begin().remarks().len(), down()), (0, 0), "the first was asked to");
+    // As if there had been no time to take the note away.
+    std::mem::forget(begin());
+    let next = begin();
+    assert_met(&world, FailureMode::RuntimeDown, &next.remarks()[0], next.remarks());
+    drop(next);
+    let note = world.root().join("run/tenure");
+    assert!(!note.exists());
+    for other in ["another boot", ""] {
+        std::fs::write(&note, other).unwrap();
+        assert_eq!((begin().remarks().len(), down()), (0, 1), "{other:?}");
+    }
 }
