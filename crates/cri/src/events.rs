@@ -1,7 +1,7 @@
 //! What happens to pods and containers, for kubelets that would rather hear it than ask.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use runtime::pods::{Happened, RuntimeEvent};
@@ -15,44 +15,47 @@ use crate::told;
 /// for everything then, as it would after any other break.
 const KEPT: usize = 1024;
 
+/// None once closed. The only sender there is: with it go the streams of those who watch.
+type Told = Mutex<Option<Sender<ContainerEventResponse>>>;
+
 #[derive(Debug)]
-pub struct Events(Mutex<Option<Sender<ContainerEventResponse>>>);
+pub struct Events(Arc<Told>);
 
 // === impl Events ===
 
 impl Events {
     /// Follows the runtime as long as it lives.
     pub fn follow(runtime: &Runtime, address: String) -> std::io::Result<Events> {
-        let (sender, _) = broadcast::channel(KEPT);
-        let (heard, told) = (runtime.events(), sender.clone());
+        let told = Arc::new(Mutex::new(Some(broadcast::channel(KEPT).0)));
+        let (heard, events) = (runtime.events(), Events(Arc::clone(&told)));
         // The runtime's own listeners would keep it from ending: only a look at it is kept.
         let runtime = runtime.watcher();
         thread::Builder::new().name("events".to_owned()).spawn(move || {
             let mut last = HashMap::new();
             for event in heard {
                 let Some(runtime) = runtime.upgrade() else { return };
-                for told_event in translated(&runtime, &event, &address, &mut last) {
-                    // Nobody may be watching.
-                    drop(told.send(told_event));
-                }
+                let translated = translated(&runtime, &event, &address, &mut last);
+                let Some(sender) = &*open(&told) else { return };
+                // Nobody may be watching.
+                translated.into_iter().for_each(|event| drop(sender.send(event)));
             }
         })?;
-        Ok(Events(Mutex::new(Some(sender))))
+        Ok(events)
     }
 
     /// Everything from now on; none once closed.
     pub fn watch(&self) -> Option<Receiver<ContainerEventResponse>> {
-        self.sender().as_ref().map(Sender::subscribe)
+        open(&self.0).as_ref().map(Sender::subscribe)
     }
 
     /// Ends the streams of those who watch.
     pub fn close(&self) {
-        self.sender().take();
+        open(&self.0).take();
     }
+}
 
-    fn sender(&self) -> std::sync::MutexGuard<'_, Option<Sender<ContainerEventResponse>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn open(told: &Told) -> std::sync::MutexGuard<'_, Option<Sender<ContainerEventResponse>>> {
+    told.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A pod without a process begins to run in the moment it is made.

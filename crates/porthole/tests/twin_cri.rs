@@ -71,7 +71,8 @@ fn an_agent_that_is_asked_to_stop_ends_well_and_its_containers_run_on() {
     let world = World::new();
     let socket = world.path("cri.sock");
     let uri = format!("unix://{}", socket.display());
-    let (agent, _) = world.agent(&["--listen", &uri]);
+    let said = std::fs::File::create(world.path("said")).unwrap();
+    let (agent, _) = world.agent_saying(&["--listen", &uri], said.into());
     let mut client = world.client(&uri);
     let (pod, id) = world.container(&mut client);
     let (_, pid) = world.status(&mut client, &id);
@@ -80,6 +81,8 @@ fn an_agent_that_is_asked_to_stop_ends_well_and_its_containers_run_on() {
     agent.signal("INT");
     assert_eq!(agent.code(), Some(0));
     drop(watching);
+    let said = std::fs::read_to_string(world.path("said")).unwrap();
+    assert!(!said.contains("did not end in time"), "{said}");
     assert!(!socket.exists() && Path::new(&format!("/proc/{pid}")).exists());
     let (agent, _) = world.agent(&["--listen", &uri]);
     world.remove(&mut world.client(&uri), &pod);

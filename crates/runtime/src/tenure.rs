@@ -13,9 +13,9 @@ use crate::pods::Runtime;
 #[derive(Debug)]
 pub struct Tenure {
     note: PathBuf,
+    /// What is in it: the machine's boot, and the agent's process.
+    text: String,
     remarks: Vec<String>,
-    /// Nobody else's before the note is gone.
-    _runtime: Runtime,
 }
 
 // === impl Tenure ===
@@ -23,10 +23,10 @@ pub struct Tenure {
 impl Tenure {
     pub fn begin(runtime: &Runtime) -> io::Result<Tenure> {
         let node = runtime.node();
-        let (note, boot) = (node.layout.tenure(), node.facts.boot_id.as_str());
+        let (note, boot) = (node.layout.tenure(), format!("boot {}\n", node.facts.boot_id));
         let mut remarks = Vec::new();
         // What ended with the machine was not the runtime's fault.
-        if fs::read(&note).is_ok_and(|found| found == boot.as_bytes()) {
+        if fs::read_to_string(&note).is_ok_and(|found| found.starts_with(&boot)) {
             node.counters.count(FailureMode::RuntimeDown);
             let known = FailureMode::RuntimeDown.known();
             remarks.push(
@@ -35,8 +35,9 @@ impl Tenure {
             remarks.push(format!("{}: {}", known.code, known.hint));
         }
         // Without a sync: it says nothing to the next boot.
-        fs::write(&note, boot)?;
-        Ok(Tenure { note, remarks, _runtime: runtime.clone() })
+        let text = format!("{boot}process {}\n", std::process::id());
+        fs::write(&note, &text)?;
+        Ok(Tenure { note, text, remarks })
     }
 
     /// What is to be said about the agent before.
@@ -47,7 +48,10 @@ impl Tenure {
 
 impl Drop for Tenure {
     fn drop(&mut self) {
-        // Who cannot take it away is told of by the next one, which is the most that can be done here.
-        drop(fs::remove_file(&self.note));
+        // The node may be another agent's by now, and so may the note.
+        if fs::read_to_string(&self.note).is_ok_and(|found| found == self.text) {
+            // Of one who cannot take it away the next one tells, which is the most that can be done here.
+            drop(fs::remove_file(&self.note));
+        }
     }
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::stand_ins::PAUSE;
-use super::{World, mirror};
-use crate::process::Daemon;
+use super::{SHORT, World, mirror};
+use crate::process::{Daemon, wait_for};
 use crate::tools::{debian, go_tool};
 
 /// The handler that asks for a HostProcess sandbox where no field can (a Linux kubelet has none for it).
@@ -66,8 +66,13 @@ impl Runtime {
     ) -> Result<Self> {
         let mut daemon = world.daemon(name, command)?;
         world.wait_for_socket(&mut daemon, socket)?;
-        let runtime = Self { name, endpoint: endpoint(socket), handler, daemon };
-        runtime.crictl(world, &["version"]).with_context(|| runtime.daemon.tail())?;
+        let mut runtime = Self { name, endpoint: endpoint(socket), handler, daemon };
+        // The socket may be one that a killed runtime left.
+        wait_for(&format!("{name} to answer"), SHORT, || {
+            runtime.daemon.check()?;
+            Ok(runtime.crictl(world, &["version"]).ok())
+        })
+        .with_context(|| runtime.daemon.tail())?;
         Ok(runtime)
     }
 
@@ -76,6 +81,13 @@ impl Runtime {
         let mut command = world.command(go_tool("crictl")?);
         command.args(["--runtime-endpoint", &self.endpoint, "--image-endpoint", &self.endpoint]).args(words);
         crate::tools::progress::text_of(&mut command)
+    }
+
+    /// Ends porthole without asking it.
+    pub fn kill(&mut self, world: &World) -> Result<()> {
+        world.says("pkill -KILL --full '^[^ ]*porthole cri '")?;
+        self.daemon.reap();
+        Ok(())
     }
 
     /// Fails, with the end of its log, if the runtime has ended.

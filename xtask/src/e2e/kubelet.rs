@@ -12,6 +12,7 @@ use crate::gate::suite::static_fixture;
 use cluster::Cluster;
 
 mod cluster;
+mod down;
 mod pods;
 mod standalone;
 mod streams;
@@ -19,6 +20,7 @@ mod streams;
 const PROVES: &[Claim] = &[
     Claim { id: "RT-01", level: "foreign" },
     Claim { id: "HP-23", level: "foreign" },
+    Claim { id: "HP-25", level: "cluster" },
     Claim { id: "HP-30", level: "cluster" },
 ];
 
@@ -43,8 +45,8 @@ pub(super) fn run(options: &Options) -> Result<bool> {
         let address = world.machine.attach(&plane)?;
         let runtime = Runtime::porthole(&world, &program)?;
         let kubelet = Kubelet::joined(&world, &runtime, &plane, address)?;
-        let cluster = Cluster::new(plane, world, runtime)?;
-        for checks in [cluster::CHECKS, streams::CHECKS, cluster::LAST_CHECKS] {
+        let cluster = Cluster::new(plane, world, runtime, program)?;
+        for checks in [cluster::CHECKS, streams::CHECKS, down::CHECKS, cluster::LAST_CHECKS] {
             found.check("cluster", checks, &cluster);
         }
         kubelet.stop(&cluster.world)?;

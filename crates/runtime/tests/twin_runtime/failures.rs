@@ -140,7 +140,11 @@ fn an_agent_that_ended_without_being_asked_to_is_told_of_unless_the_machine_went
     drop(next);
     let note = world.root().join("run/tenure");
     assert!(!note.exists());
-    for other in ["another boot", ""] {
+    let mine = begin();
+    std::fs::write(&note, "somebody else's").unwrap();
+    drop(mine);
+    assert!(note.exists());
+    for other in ["boot another\nprocess 1\n", ""] {
         std::fs::write(&note, other).unwrap();
         assert_eq!((begin().remarks().len(), down()), (0, 1), "{other:?}");
     }

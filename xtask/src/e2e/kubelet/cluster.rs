@@ -1,6 +1,8 @@
 //! A node of a real cluster, seen through its API server.
 
+use std::cell::RefCell;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
@@ -17,9 +19,12 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A control plane and a machine whose kubelet is its node.
 pub(super) struct Cluster {
-    plane: ControlPlane,
+    pub(super) plane: ControlPlane,
     pub(super) world: World,
-    runtime: Runtime,
+    pub(super) runtime: RefCell<Runtime>,
+    program: PathBuf,
+    /// What a check found and a later one compares.
+    pub(super) before: RefCell<String>,
 }
 
 pub(super) const CHECKS: &[Check<Cluster>] = &[
@@ -130,8 +135,8 @@ fn stats(cluster: &Cluster) -> Result<()> {
 fn nothing_left(cluster: &Cluster) -> Result<()> {
     cluster.kubectl(&["delete", "pods", "--all", "--timeout=120s"])?;
     wait_for("the runtime to be empty", PATIENCE, || {
-        let sandboxes = cluster.runtime.crictl(&cluster.world, &["pods", "--quiet"])?;
-        let containers = cluster.runtime.crictl(&cluster.world, &["ps", "--all", "--quiet"])?;
+        let sandboxes = cluster.runtime.borrow().crictl(&cluster.world, &["pods", "--quiet"])?;
+        let containers = cluster.runtime.borrow().crictl(&cluster.world, &["ps", "--all", "--quiet"])?;
         Ok((sandboxes.is_empty() && containers.is_empty()).then_some(()))
     })?;
     let left = "ls /var/lib/porthole/pods 2> /dev/null; grep -h /var/lib/porthole/hpc /proc/self/mounts; \
@@ -148,12 +153,19 @@ fn nothing_left(cluster: &Cluster) -> Result<()> {
 // === impl Cluster ===
 
 impl Cluster {
-    pub(super) fn new(plane: ControlPlane, world: World, runtime: Runtime) -> Result<Self> {
+    /// `program` is what the runtime was started with.
+    pub(super) fn new(plane: ControlPlane, world: World, runtime: Runtime, program: PathBuf) -> Result<Self> {
         Api::connect(&plane.kubeconfig())?.wait_for_account("default")?;
-        Ok(Self { plane, world, runtime })
+        let runtime = RefCell::new(runtime);
+        Ok(Self { plane, world, runtime, program, before: RefCell::default() })
     }
 
-    fn node(&self) -> &str {
+    pub(super) fn restart_runtime(&self) -> Result<()> {
+        self.runtime.replace(Runtime::porthole(&self.world, &self.program)?);
+        Ok(())
+    }
+
+    pub(super) fn node(&self) -> &str {
         self.world.machine.name()
     }
 
