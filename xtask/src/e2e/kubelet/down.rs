@@ -36,8 +36,11 @@ fn pods_say_why(cluster: &Cluster) -> Result<()> {
     pod["spec"]["tolerations"].take();
     cluster.apply(&pod)?;
     let why = "{.status.conditions[?(@.type==\"PodScheduled\")].message}";
-    let names_it = |said: &str| said.contains("node.kubernetes.io/not-ready");
-    cluster.plane.wait_for_field("the pod to say why it waits", &["pod", "waiting"], why, names_it)?;
+    let tainted = |said: &str| said.contains("untolerated taint");
+    cluster.plane.wait_for_field("the pod to say why it waits", &["pod", "waiting"], why, tainted)?;
+    let taints = "{.spec.taints[*].key}";
+    let named = |said: &str| said == "node.kubernetes.io/not-ready";
+    cluster.plane.wait_for_field("the taint's name", &["node", cluster.node()], taints, named)?;
     let (before, now) = (cluster.before.borrow(), steady(cluster)?);
     ensure!(*before == now, "it was {before}, it is {now}");
     Ok(())
