@@ -45,6 +45,31 @@ fn a_registered_process_ends() {
     assert!(child.try_wait().expect("waited").is_some(), "it has ended");
 }
 
+/// Of the second hierarchy where there is one, or of the freezer's own.
+fn freezer() -> Option<(PathBuf, &'static str, &'static str)> {
+    let roots =
+        [("/sys/fs/cgroup/freezer", "freezer.state", "FROZEN"), ("/sys/fs/cgroup", "cgroup.freeze", "1")];
+    roots.into_iter().find_map(|(root, file, word)| {
+        let dir = Path::new(root).join(format!("porthole-guard-{}", std::process::id()));
+        fs::create_dir(&dir).ok().filter(|()| dir.join(file).exists()).map(|()| (dir, file, word))
+    })
+}
+
+#[test]
+fn a_frozen_process_ends() {
+    let Some((cgroup, file, word)) = freezer() else {
+        crate::skip!("cgroups cannot be made here");
+    };
+    let mut guard = Guard::new("unit").expect("guard");
+    guard.register(&Resource::Cgroup(cgroup.clone())).expect("registered");
+    let mut child = guard.mark(Command::new("sleep").arg("600")).spawn().expect("sleep");
+    fs::write(cgroup.join("cgroup.procs"), child.id().to_string()).expect("joined");
+    fs::write(cgroup.join(file), word).expect("frozen");
+    guard.teardown().expect("clean");
+    assert!(!cgroup.exists());
+    child.wait().expect("reaped");
+}
+
 #[test]
 fn what_cannot_be_removed_is_said_and_the_journal_stays() {
     let mut guard = Guard::new("unit").expect("guard");

@@ -31,6 +31,15 @@ marked() {
     grep -lzxF "PORTHOLE_TESTBED_GUARD=$id" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3
 }
 
+# A holder freezes what it ends. Who was killed while frozen is there until somebody thaws it.
+thaw() {
+    while read -r kind what; do
+        [ "$kind" = cgroup ] && [ -e "$what" ] || continue
+        find "$what" -name freezer.state -exec sh -c 'echo THAWED > "$1"' - {} \; 2>/dev/null
+        find "$what" -name cgroup.freeze -exec sh -c 'echo 0 > "$1"' - {} \; 2>/dev/null
+    done < "$journal"
+}
+
 # A process between fork and exec does not carry the mark yet: only two empty looks in a row count.
 end_marked() {
     quiet=0
@@ -42,6 +51,7 @@ end_marked() {
         else
             quiet=0
             kill -9 $pids 2>/dev/null
+            thaw
         fi
         tries=$((tries + 1))
         if [ $tries -gt 200 ]; then
