@@ -37,6 +37,7 @@ impl Inner {
             "annotationPolicy": self.settings.annotation_policy.is_some(),
             "remarks": node.remarks,
             "metrics": self.metrics.text(),
+            "failures": self.runtime.counters().text(),
         })
     }
 

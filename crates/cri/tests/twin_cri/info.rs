@@ -21,6 +21,8 @@ fn a_kubelet_learns_who_it_talks_to_and_that_everything_is_ready() {
     assert_eq!(info["twin"], "linux");
     assert!(info["handlers"]["runhcs-wcow-process"].as_str().unwrap().contains("not supported yet"));
     assert!(info["node"]["metrics"].as_str().unwrap().contains("porthole_cri_calls_total"), "{info}");
+    let failures = info["node"]["failures"].as_str().unwrap();
+    assert!(failures.contains("porthole_runtime_failures_total{mode=\"RuntimeDown\"} 0"), "{failures}");
     let driver = world.ok(world.runtime().runtime_config(RuntimeConfigRequest {})).linux.unwrap();
     assert_eq!(driver.cgroup_driver, CgroupDriver::Cgroupfs as i32);
 }
