@@ -2,6 +2,8 @@ use std::process::{Command, Stdio};
 
 use super::*;
 
+const SOON: std::time::Duration = std::time::Duration::from_secs(20);
+
 fn sleeper(guard: &Guard) -> Child {
     // Two generations: the mark is inherited, and the inner one outlives the outer.
     let script = "setsid sleep 600 & setsid sleep 600";
@@ -16,8 +18,9 @@ fn teardown_ends_processes_and_removes_directories() {
     guard.register(&Resource::Directory(other.clone())).expect("registered");
     fs::create_dir_all(other.join("below")).expect("made");
     let mut child = sleeper(&guard);
-    let seen = traces(&id, &dir);
-    assert!(seen.iter().any(|line| line.starts_with("process")), "{seen:?}");
+    // A program that was just started has no environment yet, for an instant.
+    let is_seen = || traces(&id, &dir).iter().any(|line| line.starts_with("process"));
+    crate::process::wait_for("the sleeper", SOON, || Ok(is_seen().then_some(()))).expect("it runs");
     guard.teardown().expect("clean");
     assert_eq!(traces(&id, &dir), Vec::<String>::new());
     assert!(!other.exists());
