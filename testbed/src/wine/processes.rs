@@ -4,6 +4,7 @@
 use std::fs;
 
 use anyhow::{Context, Result};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::room::Room;
@@ -57,10 +58,14 @@ pub(super) struct Stat {
     pub(super) parent: u32,
 }
 
+/// One that has ended meanwhile is as it should be.
 pub(super) fn kill(pid: u32) -> Result<()> {
     let id =
         i32::try_from(pid).ok().and_then(Pid::from_raw).with_context(|| format!("{pid} is no process id"))?;
-    kill_process(id, Signal::KILL).with_context(|| format!("kill process {pid}"))
+    match kill_process(id, Signal::KILL) {
+        Err(Errno::SRCH) => Ok(()),
+        other => other.with_context(|| format!("kill process {pid}")),
+    }
 }
 
 pub(super) fn windows_processes(room: &Room) -> Result<Vec<Process>> {
