@@ -293,7 +293,7 @@ fn a_lock_that_is_held_in_silence_is_told_with_its_owner() {
     assert!(silent.stderr.contains(&format!("process {}", std::process::id())), "{}", silent.stderr);
     drop(lock);
     assert_eq!(stage.porthole("rm", &["--force", "web"]).code, 0);
-    stage.assert_nothing_left();
+    stage.assert_a_note_is_left();
 }
 
 #[test]

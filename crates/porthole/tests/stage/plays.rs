@@ -214,5 +214,5 @@ pub(crate) fn without_an_agent_the_verbs_do_it_themselves(stage: &Stage) {
     assert_eq!(stage.porthole("stats", &["web"]).code, 1);
     let removed = stage.porthole("rm", &["web"]);
     assert_eq!((removed.code, removed.stdout.trim_end()), (0, "default/web removed"), "{}", removed.stderr);
-    stage.assert_nothing_left();
+    stage.assert_a_note_is_left();
 }
