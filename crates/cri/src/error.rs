@@ -1,5 +1,6 @@
 //! Why something was not done, and the gRPC code that says so: the one place where the two meet.
 
+use images::hosts::HostsError;
 use images::registry::answer::PullError;
 use images::{DepotError, ImageError};
 use runtime::error::{PodRefused, RuntimeError, StartError, chain};
@@ -133,6 +134,8 @@ fn of_pull(error: &PullError) -> Code {
         // No platform fits, or what came is not what was promised.
         PullError::Content(_) | PullError::Untrusted { .. } => Code::FailedPrecondition,
         PullError::Refused { .. } | PullError::Keyring(_) => Code::InvalidArgument,
+        // A name after all rules, of a host that cannot be: `1.2.3.400`.
+        PullError::Hosts(HostsError::Address { .. }) => Code::InvalidArgument,
         _ => Code::Internal,
     }
 }

@@ -45,6 +45,8 @@ pub(crate) struct Abilities {
 pub enum HostsError {
     #[error("{registry:?} is no address of a registry: {why}")]
     Address { registry: String, why: String },
+    #[error("{path}: {host:?} is no address of a registry: {why}")]
+    Elsewhere { path: PathBuf, host: String, why: String },
     #[error("{name:?} with its value is no HTTP header")]
     Header { name: String },
     #[error("the certificates in {path}: {why}")]
@@ -103,17 +105,17 @@ impl Host {
         let at = if registry == DOCKER.0 { DOCKER.1 } else { registry };
         let scheme = if is_local(at) { "http" } else { "https" };
         Host::at(&format!("{scheme}://{at}"), registry, false)
+            .map_err(|why| HostsError::Address { registry: registry.to_owned(), why })
     }
 
-    /// A host by its address; `/v2` is added to it unless that is not wanted.
-    fn at(address: &str, registry: &str, exactly: bool) -> Result<Host, HostsError> {
-        let bad = |why: String| HostsError::Address { registry: address.to_owned(), why };
+    /// A host by its address, or what is wrong with that; `/v2` is added to it unless that is not wanted.
+    fn at(address: &str, registry: &str, exactly: bool) -> Result<Host, String> {
         let scheme = if is_local(address) { "http" } else { "https" };
         let whole =
             if address.contains("://") { address.to_owned() } else { format!("{scheme}://{address}") };
-        let mut base = Url::parse(&whole).map_err(|e| bad(e.to_string()))?;
+        let mut base = Url::parse(&whole).map_err(|e| e.to_string())?;
         if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none() {
-            return Err(bad("wanted http:// or https:// and a host".to_owned()));
+            return Err("wanted http:// or https:// and a host".to_owned());
         }
         let path = base.path().trim_end_matches('/');
         let path = if exactly || path.ends_with("/v2") { format!("{path}/") } else { format!("{path}/v2/") };

@@ -52,6 +52,10 @@ fn an_image_comes_with_the_login_of_the_request_by_tag_and_by_digest() {
     assert_eq!(world.ok(world.images().pull_image(encoded)).image_ref, id, "a login as docker writes it");
     let missing = format!("{}/try/none:1", registry.address());
     world.refused(world.images().pull_image(pull(&missing, "hunter2")), Code::NotFound);
+    for nowhere in ["1.2.3.400/try/hello:1", "c27.0.0.1:5000/try/hello:1"] {
+        let said = world.refused(world.images().pull_image(pull(nowhere, "hunter2")), Code::InvalidArgument);
+        assert!(said.contains("is no address of a registry"), "{said}");
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ use super::{Abilities, EVERYTHING, Host, HostsError};
 const FILE: &str = "hosts.toml";
 
 /// One table of the file: of a host, or the top, which is the registry itself.
+#[derive(Clone, Copy)]
 struct Section<'a> {
     table: &'a Table,
     host: &'a str,
@@ -61,20 +62,25 @@ pub(super) fn parse(text: &str, path: &Path, registry: &str) -> Result<Vec<Host>
         for (address, rules) in named {
             let table = rules.as_table().ok_or_else(|| top.wrong("host", "a table of hosts"))?;
             let section = Section { table, host: address, path };
-            hosts.push(section.fill(Host::at(address, registry, section.flag("override_path")?)?)?);
+            let host = Host::at(address, registry, section.flag("override_path")?);
+            hosts.push(section.fill(host.map_err(|why| section.nowhere(why))?)?);
         }
     }
     let server = top.text("server")?.filter(|server| !server.is_empty());
     let exactly = top.flag("override_path")?;
-    let itself =
-        server.map_or_else(|| Host::itself(registry), |server| server_of(server, registry, exactly))?;
+    let itself = match server {
+        None => Host::itself(registry)?,
+        Some(host) => {
+            let found = Host::at(host, registry, exactly);
+            found.map_err(|why| Section { host, ..top }.nowhere(why)).and_then(answering)?
+        }
+    };
     hosts.push(top.fill(itself)?);
     Ok(hosts)
 }
 
 /// `https://docker.io` is what people write, and it is not what answers.
-fn server_of(server: &str, registry: &str, exactly: bool) -> Result<Host, HostsError> {
-    let host = Host::at(server, registry, exactly)?;
+fn answering(host: Host) -> Result<Host, HostsError> {
     if host.base.host_str() == Some(super::DOCKER.0) { Host::itself(super::DOCKER.0) } else { Ok(host) }
 }
 
@@ -88,6 +94,10 @@ fn syntax(text: &str, path: &Path, error: &toml::de::Error) -> HostsError {
 // === impl Section ===
 
 impl Section<'_> {
+    fn nowhere(&self, why: String) -> HostsError {
+        HostsError::Elsewhere { path: self.path.to_owned(), host: self.host.to_owned(), why }
+    }
+
     fn fill(&self, host: Host) -> Result<Host, HostsError> {
         Ok(Host {
             abilities: self.abilities()?,

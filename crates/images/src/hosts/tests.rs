@@ -95,7 +95,8 @@ fn what_is_wrong_in_a_file_is_named_and_no_header_with_it() {
         ("ca = 1", "ca of r: wanted a path"),
         ("client = [\"a\", \"b\", \"c\"]", "client of r: wanted one file"),
         ("host = 1", "host of r: wanted a table"),
-        ("[host.\"ftp://x\"]", "\"ftp://x\" is no address"),
+        ("[host.\"ftp://x\"]", "hosts.toml: \"ftp://x\" is no address"),
+        ("server = \"1.2.3.400\"", "hosts.toml: \"1.2.3.400\" is no address"),
         ("[header]\nauthorization = [[\"hunter2\"]]", "header of r: wanted a table of texts"),
         ("\n[header]\nauthorization = \"hunter2", "hosts.toml is not the TOML it should be: line 3: "),
     ] {

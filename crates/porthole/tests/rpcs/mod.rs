@@ -73,9 +73,9 @@ impl Service {
             for pod in all {
                 client.remove_pod_sandbox(RemovePodSandboxRequest { pod_sandbox_id: pod.id }).await.unwrap();
             }
-            for entry in std::fs::read_dir(&scene.logs).unwrap().flatten() {
-                std::fs::remove_file(entry.path()).unwrap();
-            }
+            // A log may have been wanted in a directory of its own.
+            std::fs::remove_dir_all(&scene.logs).unwrap();
+            std::fs::create_dir(&scene.logs).unwrap();
             let config = Some(scene.pod_config("web"));
             let request = RunPodSandboxRequest { config, runtime_handler: "hostprocess".to_owned() };
             scene.pod = client.run_pod_sandbox(request).await.unwrap().into_inner().pod_sandbox_id;
