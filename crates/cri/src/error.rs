@@ -37,6 +37,9 @@ pub enum CriError {
     Unimplemented(&'static str),
 }
 
+/// The text of a status is a header, of which clients take 16 KiB in all, and each of its bytes may become three.
+const LONGEST: usize = 4096;
+
 // === impl CriError ===
 
 impl CriError {
@@ -59,8 +62,18 @@ impl CriError {
 
 impl From<CriError> for Status {
     fn from(error: CriError) -> Status {
-        Status::new(error.code(), chain(&error))
+        Status::new(error.code(), clipped(chain(&error)))
     }
+}
+
+/// What was found, which comes first, may be as long as a request; why it was refused comes last.
+fn clipped(text: String) -> String {
+    if text.len() <= LONGEST {
+        return text;
+    }
+    let head = &text[..text.floor_char_boundary(LONGEST / 2)];
+    let tail = &text[text.ceil_char_boundary(text.len() - LONGEST / 2)..];
+    format!("{head} … {tail}")
 }
 
 fn of_wire(error: &WireError) -> Code {
@@ -155,5 +168,22 @@ fn of_stream(error: &streaming::RequestError) -> Code {
         streaming::RequestError::TooMany(_) => Code::ResourceExhausted,
         streaming::RequestError::NoRandom(_) => Code::Internal,
         _ => Code::InvalidArgument,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_says_no_more_than_fits_into_a_header_and_says_why() {
+        assert_eq!(clipped("é".repeat(LONGEST / 2)), "é".repeat(LONGEST / 2));
+        for length in [LONGEST + 1, LONGEST + 2, 5_000_000] {
+            let status =
+                Status::from(CriError::NeverStarted { id: "é".repeat(length), why: "too long".into() });
+            let said = status.message();
+            assert!(said.starts_with("container éé") && said.ends_with("é could not be started: too long"));
+            assert!(said.contains("é … é") && said.len() <= LONGEST + " … ".len(), "{}", said.len());
+        }
     }
 }

@@ -20,6 +20,8 @@ use rpcs::{CALLS, Call, Scene, Service, Traces};
 /// Of each RPC, in the gate.
 const CASES: u32 = 60;
 const FEW: u32 = 20;
+/// A thousand may wait for their streams, of three RPCs together.
+const WAITING: u32 = 300;
 
 /// What is there, and all that can be seen of it.
 struct Stand {
@@ -69,7 +71,11 @@ fn whatever_an_rpc_is_asked_it_answers_with_the_right_code_and_who_is_refused_ha
 fn runner(method: &MethodDescriptor) -> TestRunner {
     let asked = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok());
     // Where there is nothing to change, bytes can be spoilt.
-    let cases = if method.input().fields().len() == 0 { FEW } else { asked.unwrap_or(CASES) };
+    let cases = match method.name() {
+        _ if method.input().fields().len() == 0 => FEW,
+        "Exec" | "Attach" | "PortForward" => asked.unwrap_or(CASES).min(WAITING),
+        _ => asked.unwrap_or(CASES),
+    };
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 200, ..Config::default() };
     match asked {
         Some(_) => TestRunner::new(config),

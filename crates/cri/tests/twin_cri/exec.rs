@@ -34,6 +34,10 @@ fn a_program_says_what_it_says_and_ends_as_it_ends() {
     assert_eq!((done.stderr.as_slice(), done.stdout.len()), (b"oh\n".as_slice(), 0));
     assert_eq!(world.ok(world.runtime().exec_sync(exec(&id, &["./fixture", "exit", "7"], 0))).exit_code, 7);
     world.refused(world.runtime().exec_sync(exec(&id, &["./no-such-program"], 0)), Code::InvalidArgument);
+    // Longer than a header may be.
+    let long = "x".repeat(20_000);
+    let said = world.refused(world.runtime().exec_sync(exec(&id, &[&long], 0)), Code::InvalidArgument);
+    assert!(said.contains("xxx … xxx"), "{said}");
     world.end();
 }
 

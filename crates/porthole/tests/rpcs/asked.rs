@@ -18,16 +18,23 @@ pub(crate) struct Asked {
 
 /// A test asks no other machine for an image.
 fn stay_here(request: &mut DynamicMessage, scene: &Scene) {
-    let Some(Value::Message(image)) = request.get_field_by_name_mut("image") else { return };
-    let name = image
-        .get_field_by_name("image")
-        .and_then(|name| name.as_str().map(str::to_owned))
-        .unwrap_or_default();
-    let here = Reference::parse(&scene.pulled).expect("a name");
-    if Reference::parse(&name).is_ok_and(|name| name.registry() != here.registry()) {
-        let other = format!("{}/{}", here.registry(), if name.len() > 100 { "x" } else { "none/other" });
-        image.set_field_by_name("image", Value::String(other));
+    if !leads_away(request, scene) {
+        return;
     }
+    let here = Reference::parse(&scene.pulled).expect("a name");
+    let Some(Value::Message(image)) = request.get_field_by_name_mut("image") else { return };
+    let long =
+        image.get_field_by_name("image").is_some_and(|name| name.as_str().is_some_and(|it| it.len() > 100));
+    let other = format!("{}/{}", here.registry(), if long { "x" } else { "none/other" });
+    image.set_field_by_name("image", Value::String(other));
+}
+
+fn leads_away(request: &DynamicMessage, scene: &Scene) -> bool {
+    let image = request.get_field_by_name("image");
+    let name = image.as_ref().and_then(|image| image.as_message()?.get_field_by_name("image"));
+    let name = name.as_ref().and_then(|name| name.as_str()).unwrap_or_default();
+    let here = Reference::parse(&scene.pulled).expect("a name");
+    Reference::parse(name).is_ok_and(|name| name.registry() != here.registry())
 }
 
 // === impl Asked ===
@@ -43,16 +50,22 @@ impl Asked {
         let seed = DynamicMessage::decode(method.input(), (call.seed)(scene).as_slice()).expect("a seed");
         let mut message = seed.clone();
         change(&mut message, &mut Tape(tape), &scene.words());
-        if call.name == "PullImage" {
+        let pulls = call.name == "PullImage";
+        if pulls {
             stay_here(&mut message, scene);
         }
-        let mut bytes = message.encode_to_vec();
+        let good = message.encode_to_vec();
+        let mut bytes = good.clone();
         if let (Some((place, by)), 1..) = (spoil, bytes.len()) {
             let length = bytes.len();
             bytes[usize::from(place) % length] ^= by;
         }
-        let message = DynamicMessage::decode(method.input(), bytes.as_slice()).ok();
-        Asked { bytes, message, seed }
+        match DynamicMessage::decode(method.input(), bytes.as_slice()) {
+            Ok(spoilt) if pulls && leads_away(&spoilt, scene) => {
+                Asked { bytes: good, message: Some(message), seed }
+            }
+            read => Asked { bytes, message: read.ok(), seed },
+        }
     }
 
     /// As a person would write it.
