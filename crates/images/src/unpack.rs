@@ -15,6 +15,7 @@
 //! | `place` | directories below the root, each opened once |
 //! | `trail` | the same directories at the end, when they get their attributes |
 //! | `application` | entries become files; whiteouts take effect |
+//! | `later` | small files are finished in a thread of their own |
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -33,6 +34,7 @@ mod attributes;
 mod compression;
 mod error;
 mod gzip;
+mod later;
 mod members;
 mod name;
 mod pax;
@@ -120,11 +122,15 @@ impl Unpack<'_> {
     pub fn run(&self, layer: impl Read + Send, root: &Path) -> Result<Report, UnpackError> {
         let (layer, compression) = compression::detect(layer, self.media_type)?;
         let (report, digest) = stream::run(layer, compression, self.limits.bytes, |stream| {
-            let mut application = Application::new(self, root)?;
-            application.take(&mut *stream)?;
-            // What follows the archive's end is part of the digest.
-            let bytes = stream.drain().map_err(UnpackError::after_the_end)?;
-            Ok(Report { bytes, ..application.finish()? })
+            std::thread::scope(|scope| {
+                let (later, finisher) = later::pair();
+                scope.spawn(|| finisher.run());
+                let mut application = Application::new(self, root, later)?;
+                application.take(&mut *stream)?;
+                // What follows the archive's end is part of the digest.
+                let bytes = stream.drain().map_err(UnpackError::after_the_end)?;
+                Ok(Report { bytes, ..application.finish()? })
+            })
         });
         Ok(Report { diff_id: digest, ..report? })
     }

@@ -57,7 +57,7 @@ impl Tee<'_, '_> {
                 // The receiver is a local of this function.
                 drop(emptied.send(vec![0; PIECE]));
             }
-            let keeper = scope.spawn(move || self.keep(&empty, &fill));
+            let keeper = scope.spawn(move || self.keep(&empty, fill));
             let mut follower = Follower { filled, emptied, now: Piece::default(), at: 0 };
             let answer = use_it(&mut follower);
             drop(follower);
@@ -68,7 +68,7 @@ impl Tee<'_, '_> {
     fn keep(
         mut self,
         empty: &Receiver<Vec<u8>>,
-        fill: &SyncSender<io::Result<Piece>>,
+        fill: SyncSender<io::Result<Piece>>,
     ) -> Result<Ingest, Failure> {
         while let Ok(mut bytes) = empty.recv() {
             let length = self.advance(&mut bytes).inspect_err(|_| {
@@ -76,6 +76,9 @@ impl Tee<'_, '_> {
                 drop(fill.send(Err(io::Error::other("the blob ended early"))));
             })?;
             if length == 0 {
+                // The other side has its end at once, and goes on while this is waited for.
+                drop(fill);
+                self.ingest.sync().map_err(Failure::Depot)?;
                 return Ok(self.ingest);
             }
             if fill.send(Ok(Piece { bytes, length })).is_err() {

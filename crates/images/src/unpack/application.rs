@@ -5,11 +5,12 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufRead, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use os::tree::{Attributes, Child, Node, Refused};
 
 use super::error::{UnpackError, shown};
+use super::later::{Later, Made, SMALL};
 use super::members::{Body, Kind, Member, Reader};
 use super::name::split_stream;
 use super::place::{Place, Seen, Spot, is_rooted, joined, name, steps};
@@ -31,7 +32,7 @@ pub(super) struct Application<'a> {
 
 /// Where a member goes.
 struct Spotted<'m> {
-    parent: Rc<Spot>,
+    parent: Arc<Spot>,
     part: &'m [u8],
     name: OsString,
     key: Vec<u8>,
@@ -41,8 +42,8 @@ struct Spotted<'m> {
 // === impl Application ===
 
 impl<'a> Application<'a> {
-    pub(super) fn new(how: &'a Unpack<'a>, root: &Path) -> Result<Self, UnpackError> {
-        let place = Place::open(root, how.names, how.limits.depth, how.target)?;
+    pub(super) fn new(how: &'a Unpack<'a>, root: &Path, later: Later) -> Result<Self, UnpackError> {
+        let place = Place::open(root, how.names, how.limits.depth, how.target, later)?;
         let report = Report::default();
         Ok(Application { how, place, brought: Brought::new(), spelled: HashMap::new(), report })
     }
@@ -96,9 +97,14 @@ impl<'a> Application<'a> {
             Kind::File { size, segments } => {
                 let file =
                     self.fresh(to, |dir, name| dir.create(name, member.attributes.mode.unwrap_or(0o644)))?;
-                self.fill(to, &file, *size, segments.as_deref(), reader)?;
-                let set = to.parent.dir.finish(&to.name, file, &member.attributes);
-                self.refused(member, set.map_err(self.place.failed(&to.path))?);
+                self.report.size += size;
+                if *size <= SMALL && segments.is_none() {
+                    self.small(to, member, file, *size, reader)?;
+                } else {
+                    self.fill(to, &file, *size, segments.as_deref(), reader)?;
+                    let set = to.parent.dir.finish(&to.name, file, &member.attributes);
+                    self.refused(&member.name, set.map_err(self.place.failed(&to.path))?);
+                }
             }
             Kind::Directory => self.directory(to, member)?,
             Kind::Symlink { to: target, directory } => self.symlink(to, member, target, *directory)?,
@@ -130,6 +136,25 @@ impl<'a> Application<'a> {
         }
     }
 
+    fn small<R: BufRead>(
+        &mut self,
+        to: &Spotted<'_>,
+        member: &Member,
+        file: File,
+        size: u64,
+        reader: &mut Reader<R>,
+    ) -> Result<(), UnpackError> {
+        let bytes = self.place.bytes();
+        let before = bytes.len();
+        copy(size, reader, |part| {
+            bytes.extend_from_slice(part);
+            Ok(())
+        })?;
+        let length = bytes.len() - before;
+        let (parent, name, attributes) = (to.parent.clone(), to.name.clone(), member.attributes.clone());
+        self.place.finish(Made { parent, name, file, length, attributes })
+    }
+
     fn fill<R: BufRead>(
         &mut self,
         to: &Spotted<'_>,
@@ -138,14 +163,15 @@ impl<'a> Application<'a> {
         segments: Option<&[Segment]>,
         reader: &mut Reader<R>,
     ) -> Result<(), UnpackError> {
-        self.report.size += size;
+        let mut file = file;
         let failed = |source| self.place.failed(&to.path)(source);
-        let Some(segments) = segments else { return copy(file, size, reader, failed) };
+        let Some(segments) = segments else {
+            return copy(size, reader, |part| file.write_all(part).map_err(failed));
+        };
         file.set_len(size).map_err(failed)?;
         for Segment { at, length } in segments {
-            let mut file = file;
             file.seek(SeekFrom::Start(*at)).map_err(failed)?;
-            copy(file, *length, reader, failed)?;
+            copy(*length, reader, |part| file.write_all(part).map_err(failed))?;
         }
         Ok(())
     }
@@ -181,7 +207,7 @@ impl<'a> Application<'a> {
         // A link has no mode of its own.
         let attributes = Attributes { mode: None, ..member.attributes.clone() };
         let set = to.parent.dir.set_child(&to.name, &attributes);
-        self.refused(member, set.map_err(self.place.failed(&to.path))?);
+        self.refused(&member.name, set.map_err(self.place.failed(&to.path))?);
         Ok(())
     }
 
@@ -232,7 +258,7 @@ impl<'a> Application<'a> {
         }
         self.fresh(to, |dir, name| dir.node(name, node, 0o600))?;
         let set = to.parent.dir.set_child(&to.name, &member.attributes);
-        self.refused(member, set.map_err(self.place.failed(&to.path))?);
+        self.refused(&member.name, set.map_err(self.place.failed(&to.path))?);
         Ok(true)
     }
 
@@ -283,9 +309,9 @@ impl<'a> Application<'a> {
         Ok(())
     }
 
-    fn refused(&mut self, member: &Member, refused: Refused) {
+    fn refused(&mut self, name: &[u8], refused: Refused) {
         for (what, error) in refused {
-            self.warn(&member.name, &format!("{what}: {error}"));
+            self.warn(name, &format!("{what}: {error}"));
         }
     }
 
@@ -297,6 +323,10 @@ impl<'a> Application<'a> {
 
     /// Gives directories their attributes, which every file in them would have changed again.
     pub(super) fn finish(mut self) -> Result<Report, UnpackError> {
+        self.place.settle()?;
+        for (path, refused) in self.place.take_short() {
+            self.refused(path.strip_suffix(b"/").unwrap_or(&path), refused);
+        }
         let (base, root, seen) = self.place.into_seen();
         let mut trail = Trail::new(&root.dir);
         for (path, seen) in seen {
@@ -323,12 +353,11 @@ impl<'a> Application<'a> {
     }
 }
 
-/// Writes so many bytes of the body straight out of the buffer they came in.
+/// Hands out so many bytes of the body, straight from the buffer they came in.
 fn copy<R: BufRead>(
-    mut file: &File,
     length: u64,
     reader: &mut Reader<R>,
-    failed: impl Fn(io::Error) -> UnpackError,
+    mut to: impl FnMut(&[u8]) -> Result<(), UnpackError>,
 ) -> Result<(), UnpackError> {
     let mut left = length;
     while left > 0 {
@@ -339,7 +368,7 @@ fn copy<R: BufRead>(
                 Err(error) => return Err(reader.broken(error)),
             };
             let amount = filled.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-            file.write_all(&filled[..amount]).map_err(&failed)?;
+            to(&filled[..amount])?;
             body.consume(amount);
             amount
         };

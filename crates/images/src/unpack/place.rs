@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
-use os::tree::{Attributes, Child, Dir, Marks};
+use os::tree::{Attributes, Child, Dir, Marks, Refused};
 
 use super::error::{UnpackError, shown};
-use super::{Names, Target};
+use super::later::{Later, Made, Short};
+use super::{MOST_WARNINGS, Names, Target};
 
 /// As many links as a kernel follows.
 pub(super) const MOST_LINKS: usize = 40;
@@ -37,18 +38,20 @@ pub(super) enum Seen {
     Described(Attributes),
 }
 
-#[derive(Debug)]
 pub(super) struct Place {
-    root: Rc<Spot>,
+    root: Arc<Spot>,
     path: PathBuf,
     names: Names,
     depth: usize,
     marks: Option<Marks>,
-    open: HashMap<Vec<u8>, Rc<Spot>>,
+    open: HashMap<Vec<u8>, Arc<Spot>>,
     /// By key, with the path.
     seen: BTreeMap<Vec<u8>, (Vec<u8>, Seen)>,
     /// Names that this layer hides: a directory that comes to stand there shows nothing from below.
     hidden: BTreeSet<Vec<u8>>,
+    later: Later,
+    /// What files could not keep that were finished meanwhile, by path.
+    short: Vec<(Vec<u8>, Refused)>,
 }
 
 // === impl Place ===
@@ -59,6 +62,7 @@ impl Place {
         names: Names,
         depth: usize,
         target: Target,
+        later: Later,
     ) -> Result<Place, UnpackError> {
         let dir = Dir::open(path).map_err(|source| UnpackError::Write { path: path.to_owned(), source })?;
         let marks = match target {
@@ -66,7 +70,7 @@ impl Place {
             Target::Overlay(marks) => Some(marks),
         };
         Ok(Place {
-            root: Rc::new(Spot { dir, key: Vec::new(), path: Vec::new() }),
+            root: Arc::new(Spot { dir, key: Vec::new(), path: Vec::new() }),
             path: path.to_owned(),
             names,
             depth,
@@ -74,6 +78,8 @@ impl Place {
             open: HashMap::new(),
             seen: BTreeMap::new(),
             hidden: BTreeSet::new(),
+            later,
+            short: Vec::new(),
         })
     }
 
@@ -88,17 +94,21 @@ impl Place {
     }
 
     /// The real directory of these parts, made where it is missing.
-    pub(super) fn directory(&mut self, parts: &[&[u8]], name: &[u8]) -> Result<Rc<Spot>, UnpackError> {
+    pub(super) fn directory(&mut self, parts: &[&[u8]], name: &[u8]) -> Result<Arc<Spot>, UnpackError> {
         let missing = || UnpackError::Escapes { name: shown(name) };
         self.walk(parts, name, true)?.ok_or_else(missing)
     }
 
     /// The real directory of these parts, if it is there.
-    pub(super) fn existing(&mut self, parts: &[&[u8]], name: &[u8]) -> Result<Option<Rc<Spot>>, UnpackError> {
+    pub(super) fn existing(
+        &mut self,
+        parts: &[&[u8]],
+        name: &[u8],
+    ) -> Result<Option<Arc<Spot>>, UnpackError> {
         self.walk(parts, name, false)
     }
 
-    fn walk(&mut self, parts: &[&[u8]], name: &[u8], make: bool) -> Result<Option<Rc<Spot>>, UnpackError> {
+    fn walk(&mut self, parts: &[&[u8]], name: &[u8], make: bool) -> Result<Option<Arc<Spot>>, UnpackError> {
         let whole = parts.iter().fold(Vec::new(), |key, part| joined(&key, &self.names.key(part)));
         if let Some(spot) = self.open.get(&whole) {
             return Ok(Some(spot.clone()));
@@ -145,6 +155,7 @@ impl Place {
             Child::Directory(dir) => return Ok(Step::Into(self.found(dir, key, path))),
             Child::Other | Child::Missing if !make => return Ok(Step::Missing),
             Child::Other => {
+                self.settle()?;
                 here.dir.remove(&name).map_err(self.failed(&path))?;
             }
             Child::Missing => {}
@@ -153,14 +164,14 @@ impl Place {
     }
 
     /// A directory that was there before.
-    pub(super) fn found(&mut self, dir: Dir, key: Vec<u8>, path: Vec<u8>) -> Rc<Spot> {
+    pub(super) fn found(&mut self, dir: Dir, key: Vec<u8>, path: Vec<u8>) -> Arc<Spot> {
         let first = || (path.clone(), Seen::Found(dir.found().clone()));
         self.seen.entry(key.clone()).or_insert_with(first);
         self.keep(Spot { dir, key, path })
     }
 
     /// A new directory, which the layer may describe later.
-    pub(super) fn make(&mut self, here: &Spot, part: &[u8]) -> Result<Rc<Spot>, UnpackError> {
+    pub(super) fn make(&mut self, here: &Spot, part: &[u8]) -> Result<Arc<Spot>, UnpackError> {
         let dir = here.dir.make(&name(part)?).map_err(self.failed(&joined(&here.path, part)))?;
         self.made(dir, here, part)
     }
@@ -174,7 +185,7 @@ impl Place {
         }
     }
 
-    fn made(&mut self, dir: Dir, here: &Spot, part: &[u8]) -> Result<Rc<Spot>, UnpackError> {
+    fn made(&mut self, dir: Dir, here: &Spot, part: &[u8]) -> Result<Arc<Spot>, UnpackError> {
         let (key, path) = (self.key(here, part), joined(&here.path, part));
         if let Some(marks) = self.marks.filter(|_| self.hidden.contains(&key)) {
             dir.make_opaque(marks).map_err(self.failed(&path))?;
@@ -183,17 +194,51 @@ impl Place {
         Ok(self.keep(Spot { dir, key, path }))
     }
 
-    fn keep(&mut self, spot: Spot) -> Rc<Spot> {
+    fn keep(&mut self, spot: Spot) -> Arc<Spot> {
         if self.open.len() >= MOST_OPEN {
             self.open.clear();
         }
-        let spot = Rc::new(spot);
+        let spot = Arc::new(spot);
         self.open.insert(spot.key.clone(), spot.clone());
         spot
     }
 
+    /// Where the bytes of the next small file go, before it is [finished](Place::finish).
+    pub(super) fn bytes(&mut self) -> &mut Vec<u8> {
+        self.later.bytes()
+    }
+
+    /// Sees to it that a file gets its bytes and attributes, by the time that all is [settled](Place::settle).
+    pub(super) fn finish(&mut self, made: Made) -> Result<(), UnpackError> {
+        let short = self.later.add(made);
+        self.note(short)
+    }
+
+    /// Waits until every file has what it is to have.
+    pub(super) fn settle(&mut self) -> Result<(), UnpackError> {
+        let short = self.later.settle();
+        self.note(short)
+    }
+
+    fn note(&mut self, short: Vec<Short>) -> Result<(), UnpackError> {
+        for Short { parent, name, why } in short {
+            let path = joined(&parent.path, &os::tree::bytes(&name));
+            let refused = why.map_err(self.failed(&path))?;
+            if self.short.len() < MOST_WARNINGS {
+                self.short.push((path, refused));
+            }
+        }
+        Ok(())
+    }
+
+    /// What files could not keep, by path.
+    pub(super) fn take_short(&mut self) -> Vec<(Vec<u8>, Refused)> {
+        std::mem::take(&mut self.short)
+    }
+
     /// Removes a name. What was known below it is forgotten.
     pub(super) fn remove(&mut self, parent: &Spot, part: &[u8]) -> Result<(), UnpackError> {
+        self.settle()?;
         let was_directory =
             parent.dir.remove(&name(part)?).map_err(self.failed(&joined(&parent.path, part)))?;
         if was_directory {
@@ -224,7 +269,7 @@ impl Place {
     }
 
     /// The root, and the directories below it by path, each after all that is in it.
-    pub(super) fn into_seen(self) -> (PathBuf, Rc<Spot>, impl Iterator<Item = (Vec<u8>, Seen)>) {
+    pub(super) fn into_seen(self) -> (PathBuf, Arc<Spot>, impl Iterator<Item = (Vec<u8>, Seen)>) {
         (self.path, self.root, self.seen.into_values().rev())
     }
 }
@@ -240,7 +285,7 @@ pub(super) fn joined(directory: &[u8], part: &[u8]) -> Vec<u8> {
 }
 
 enum Step {
-    Into(Rc<Spot>),
+    Into(Arc<Spot>),
     Link(PathBuf),
     Missing,
 }

@@ -185,6 +185,22 @@ pub(crate) const ARCHIVES: &[Archive] = &[
         || one(new().file("d/a", "").raw("d", EntryType::Symlink, "..", b"").file("d/outside", "evil")),
     ),
     harmless(
+        "files-whose-directory-becomes-a-link",
+        |w| check(!w.has("d/passwd-0"), "still there"),
+        || {
+            let files = (0..40).fold(new(), |l, n| l.file(&format!("d/passwd-{n}"), "evil"));
+            one(files.file("d/passwd", "evil").symlink("d", "../canary/etc"))
+        },
+    ),
+    harmless(
+        "one-name-a-hundred-times",
+        |w| check(w.read("f") == "99" && w.read("g/99") == "99", "an earlier one won"),
+        || {
+            one((0..100)
+                .fold(new(), |l, n| l.file("f", &n.to_string()).file(&format!("g/{n}"), &n.to_string())))
+        },
+    ),
+    harmless(
         "directory-link-directory",
         |w| check(w.has("d/b") && !w.has("d/a"), "wrong"),
         || one(new().file("d/a", "").symlink("d", "../canary").dir("d").file("d/b", "x")),
