@@ -292,3 +292,21 @@ fn an_interrupt_ends_a_pull_and_a_kill_leaves_what_the_next_start_sweeps() {
     assert!(!unfinished(), "{:?}", bench.stored("layers"));
     bench.stage.assert_nothing_left();
 }
+
+#[test]
+fn layers_of_many_directories_are_unpacked_with_few_open_files() {
+    let bench = Bench::new();
+    let wide = |number| {
+        (0..200).fold(Layer::new(), |layer, dir| layer.file(&format!("{number}/{dir}/file"), "x", 0o644))
+    };
+    let image = (0..8).fold(ImageBuilder::new("linux", "amd64"), |image, number| image.layer(wide(number)));
+    bench.registry.push(&image.build().expect("made"), "try/wide:1").expect("pushed");
+    // So many layers are unpacked at once; each may have a few dozen files and directories open.
+    let layers = std::thread::available_parallelism().map_or(4, usize::from).clamp(4, 8);
+    let most = layers * 64 + 64;
+    let mut pull = std::process::Command::new("prlimit");
+    pull.arg(format!("--nofile={most}:{most}")).arg(env!("CARGO_BIN_EXE_porthole"));
+    pull.args(["image", "pull", &bench.name("try/wide:1"), "--root"]).arg(bench.stage.root());
+    let output = pull.output().expect("prlimit starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}

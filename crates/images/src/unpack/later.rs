@@ -18,7 +18,7 @@ use super::place::Spot;
 pub(super) const SMALL: u64 = 64 << 10;
 const BATCHES: usize = 3;
 /// A batch goes over when it has so many files, or bytes.
-const FILES: usize = 16;
+const FILES: usize = 8;
 const BYTES: usize = 256 << 10;
 
 /// A file that was made, whose bytes are in its batch after those of the files before it.

@@ -16,7 +16,7 @@ use super::{MOST_WARNINGS, Names, Target};
 /// As many links as a kernel follows.
 pub(super) const MOST_LINKS: usize = 40;
 /// So many directories stay open; then all are closed and opened again where they are needed.
-const MOST_OPEN: usize = 128;
+const MOST_OPEN: usize = 24;
 
 /// A real directory, and what tells it from others.
 #[derive(Debug)]
