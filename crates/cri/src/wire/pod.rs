@@ -149,8 +149,8 @@ pub fn pod_resources(
     request: &api::UpdatePodSandboxResourcesRequest,
     note: &mut PodNote,
 ) -> Result<(), WireError> {
-    for asked in [&request.overhead, &request.resources].into_iter().flatten() {
-        super::resources::linux(asked)?;
+    for (at, asked) in [("overhead", &request.overhead), ("resources", &request.resources)] {
+        asked.as_ref().map(|asked| super::resources::linux(at, asked)).transpose()?;
     }
     if request.overhead.is_some() {
         note.overhead.clone_from(&request.overhead);

@@ -22,8 +22,11 @@ const LONGEST_PERIOD: i64 = 1_000_000;
 const SHARES: (i64, i64) = (2, 262_144);
 const WEIGHTS: i64 = 10_000;
 
-/// A job takes a cap or a share, not both: with a quota the shares are not asked.
-pub(super) fn linux(asked: &LinuxContainerResources) -> Result<JobLimits, WireError> {
+/// The numbers of this field of a request. A job takes a cap or a share, not both: with a quota the shares are not
+/// asked.
+pub(super) fn linux(at: &str, asked: &LinuxContainerResources) -> Result<JobLimits, WireError> {
+    let invalid =
+        |field: &str, value: i64, wanted| WireError::invalid(&format!("{at}.{field}"), value, wanted);
     let at_least_0 = [
         ("memory_limit_in_bytes", asked.memory_limit_in_bytes),
         ("cpu_shares", asked.cpu_shares),
@@ -44,10 +47,8 @@ pub(super) fn linux(asked: &LinuxContainerResources) -> Result<JobLimits, WireEr
         return Err(invalid("memory_swap_limit_in_bytes", asked.memory_swap_limit_in_bytes, "-1 or more"));
     }
     if asked.hugepage_limits.iter().any(|each| each.limit > 0) {
-        return Err(WireError::unsupported(
-            "linux.resources.hugepage_limits",
-            "a job has no limit for huge pages",
-        ));
+        let field = format!("{at}.hugepage_limits");
+        return Err(WireError::unsupported(&field, "a job has no limit for huge pages"));
     }
     let period = if asked.cpu_period > 0 { asked.cpu_period } else { PERIOD };
     let cpu_millis = (asked.cpu_quota > 0).then(|| millis(asked.cpu_quota, period));
@@ -58,10 +59,6 @@ pub(super) fn linux(asked: &LinuxContainerResources) -> Result<JobLimits, WireEr
         cpu_weight: shared.then(|| weight(asked.cpu_shares)),
         processes: None,
     })
-}
-
-fn invalid(field: &str, value: i64, wanted: &'static str) -> WireError {
-    WireError::invalid(&format!("linux.resources.{field}"), value, wanted)
 }
 
 fn millis(quota: i64, period: i64) -> u32 {
@@ -75,14 +72,18 @@ fn weight(shares: i64) -> u32 {
 }
 
 /// If both are set, the number of processors counts, as for other runtimes.
-pub(super) fn windows(asked: &WindowsContainerResources, processors: u32) -> Result<JobLimits, WireError> {
+pub(super) fn windows(
+    at: &str,
+    asked: &WindowsContainerResources,
+    processors: u32,
+) -> Result<JobLimits, WireError> {
     if asked.rootfs_size_in_bytes < 0 {
-        let (field, found) = ("windows.resources.rootfs_size_in_bytes", asked.rootfs_size_in_bytes);
-        return Err(WireError::invalid(field, found, "a number that is not negative"));
+        let (field, found) = (format!("{at}.rootfs_size_in_bytes"), asked.rootfs_size_in_bytes);
+        return Err(WireError::invalid(&field, found, "a number that is not negative"));
     }
     if !asked.affinity_cpus.is_empty() {
         let why = "a job is not bound to processors here: leave WindowsCPUAndMemoryAffinity off";
-        return Err(WireError::unsupported("windows.resources.affinity_cpus", why));
+        return Err(WireError::unsupported(&format!("{at}.affinity_cpus"), why));
     }
     let asked = Asked {
         memory_bytes: asked.memory_limit_in_bytes,
@@ -99,8 +100,12 @@ pub(super) fn limits(
     windows_asked: Option<&WindowsContainerResources>,
     processors: u32,
 ) -> Result<JobLimits, WireError> {
-    let of_linux = linux_asked.map(linux).transpose()?.unwrap_or_default();
-    let of_windows = windows_asked.map(|asked| windows(asked, processors)).transpose()?.unwrap_or_default();
+    let of_linux =
+        linux_asked.map(|asked| linux("config.linux.resources", asked)).transpose()?.unwrap_or_default();
+    let of_windows = windows_asked
+        .map(|asked| windows("config.windows.resources", asked, processors))
+        .transpose()?
+        .unwrap_or_default();
     Ok(if of_linux.is_unlimited() { of_windows } else { of_linux })
 }
 
@@ -115,10 +120,11 @@ pub fn update(
     }
     let mut note = note;
     if let Some(asked) = &request.linux {
-        linux(asked)?;
+        linux("linux", asked)?;
         note.linux = Some(merged(note.linux.unwrap_or_default(), asked));
     }
     if let Some(asked) = &request.windows {
+        windows("windows", asked, processors)?;
         note.windows = Some(asked.clone());
     }
     let limits = limits(note.linux.as_ref(), note.windows.as_ref(), processors)?;
@@ -156,20 +162,45 @@ mod tests {
             memory_limit_in_bytes: memory,
             ..Default::default()
         };
-        let half = linux(&asked(50_000, 512, 64 << 20)).unwrap();
+        let half = linux("", &asked(50_000, 512, 64 << 20)).unwrap();
         assert_eq!((half.cpu_millis, half.cpu_weight, half.memory_bytes), (Some(500), None, Some(64 << 20)));
-        assert_eq!(linux(&asked(-1, 1024, 0)).unwrap().cpu_weight, Some(39));
-        assert_eq!(linux(&asked(0, 2, 0)).unwrap().cpu_weight, Some(1));
-        assert_eq!(linux(&asked(0, i64::MAX, 0)).unwrap().cpu_weight, Some(10_000));
-        assert_eq!(linux(&asked(1, 0, 0)).unwrap().cpu_millis, Some(1), "never none");
-        assert!(linux(&asked(0, 0, 0)).unwrap().is_unlimited());
-        assert!(linux(&asked(i64::MAX, 0, i64::MAX)).unwrap().cpu_millis == Some(u32::MAX));
+        assert_eq!(linux("", &asked(-1, 1024, 0)).unwrap().cpu_weight, Some(39));
+        assert_eq!(linux("", &asked(0, 2, 0)).unwrap().cpu_weight, Some(1));
+        assert_eq!(linux("", &asked(0, i64::MAX, 0)).unwrap().cpu_weight, Some(10_000));
+        assert_eq!(linux("", &asked(1, 0, 0)).unwrap().cpu_millis, Some(1), "never none");
+        assert!(linux("", &asked(0, 0, 0)).unwrap().is_unlimited());
+        assert!(linux("", &asked(i64::MAX, 0, i64::MAX)).unwrap().cpu_millis == Some(u32::MAX));
+    }
+
+    #[test]
+    fn the_field_is_named_as_its_request_has_it() {
+        let bad = LinuxContainerResources { cpu_shares: -1, ..Default::default() };
+        let huge = api::HugepageLimit { page_size: "2MB".into(), limit: 1 };
+        let huge = LinuxContainerResources { hugepage_limits: vec![huge], ..Default::default() };
+        let bound = WindowsContainerResources {
+            affinity_cpus: vec![api::WindowsCpuGroupAffinity::default()],
+            ..Default::default()
+        };
+        let small = WindowsContainerResources { rootfs_size_in_bytes: -1, ..Default::default() };
+        let said = |linux, windows| {
+            let request = api::UpdateContainerResourcesRequest { linux, windows, ..Default::default() };
+            update(&request, ContainerNote::default(), 4).unwrap_err().to_string()
+        };
+        for (text, field) in [
+            (said(Some(bad.clone()), None), "linux.cpu_shares"),
+            (said(Some(huge), None), "linux.hugepage_limits"),
+            (said(None, Some(bound)), "windows.affinity_cpus"),
+            (said(None, Some(small)), "windows.rootfs_size_in_bytes"),
+            (limits(Some(&bad), None, 4).unwrap_err().to_string(), "config.linux.resources.cpu_shares"),
+        ] {
+            assert!(text.contains(&format!("{field} ")) || text.contains(&format!("{field}:")), "{text}");
+        }
     }
 
     #[test]
     fn of_two_counts_the_number_of_processors_counts() {
         let both = WindowsContainerResources { cpu_count: 1, cpu_maximum: 100, ..Default::default() };
-        assert_eq!(windows(&both, 4).unwrap().cpu_millis, Some(1000));
+        assert_eq!(windows("", &both, 4).unwrap().cpu_millis, Some(1000));
     }
 
     #[test]
