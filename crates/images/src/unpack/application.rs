@@ -1,20 +1,21 @@
 //! Entries become files.
 
+mod files;
+mod links;
+
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::{self, BufRead, Seek, SeekFrom, Write};
+use std::io::{self, BufRead};
 use std::path::Path;
 use std::sync::Arc;
 
-use os::tree::{Attributes, Child, Node, Refused};
+use os::tree::{Attributes, Child, Refused};
 
 use super::error::{UnpackError, shown};
-use super::later::{Later, Made, SMALL};
-use super::members::{Body, Kind, Member, Reader};
+use super::later::Later;
+use super::members::{Kind, Member, Reader};
 use super::name::split_stream;
-use super::place::{Place, Seen, Spot, is_rooted, joined, name, steps};
-use super::sparse::Segment;
+use super::place::{Place, Seen, Spot, joined, name};
 use super::trail::Trail;
 use super::whiteout::{self, Brought, Said};
 use super::{Layout, MOST_WARNINGS, Names, Report, Target, Unpack};
@@ -94,18 +95,7 @@ impl<'a> Application<'a> {
         reader: &mut Reader<R>,
     ) -> Result<(), UnpackError> {
         match &member.kind {
-            Kind::File { size, segments } => {
-                let file =
-                    self.fresh(to, |dir, name| dir.create(name, member.attributes.mode.unwrap_or(0o644)))?;
-                self.report.size += size;
-                if *size <= SMALL && segments.is_none() {
-                    self.small(to, member, file, *size, reader)?;
-                } else {
-                    self.fill(to, &file, *size, segments.as_deref(), reader)?;
-                    let set = to.parent.dir.finish(&to.name, file, &member.attributes);
-                    self.refused(&member.name, set.map_err(self.place.failed(&to.path))?);
-                }
-            }
+            Kind::File { size, segments } => self.file(to, member, *size, segments.as_deref(), reader)?,
             Kind::Directory => self.directory(to, member)?,
             Kind::Symlink { to: target, directory } => self.symlink(to, member, target, *directory)?,
             Kind::HardLink { to: target } => self.hard_link(to, member, target)?,
@@ -136,46 +126,6 @@ impl<'a> Application<'a> {
         }
     }
 
-    fn small<R: BufRead>(
-        &mut self,
-        to: &Spotted<'_>,
-        member: &Member,
-        file: File,
-        size: u64,
-        reader: &mut Reader<R>,
-    ) -> Result<(), UnpackError> {
-        let bytes = self.place.bytes();
-        let before = bytes.len();
-        copy(size, reader, |part| {
-            bytes.extend_from_slice(part);
-            Ok(())
-        })?;
-        let length = bytes.len() - before;
-        let (parent, name, attributes) = (to.parent.clone(), to.name.clone(), member.attributes.clone());
-        self.place.finish(Made { parent, name, file, length, attributes })
-    }
-
-    fn fill<R: BufRead>(
-        &mut self,
-        to: &Spotted<'_>,
-        file: &File,
-        size: u64,
-        segments: Option<&[Segment]>,
-        reader: &mut Reader<R>,
-    ) -> Result<(), UnpackError> {
-        let mut file = file;
-        let failed = |source| self.place.failed(&to.path)(source);
-        let Some(segments) = segments else {
-            return copy(size, reader, |part| file.write_all(part).map_err(failed));
-        };
-        file.set_len(size).map_err(failed)?;
-        for Segment { at, length } in segments {
-            file.seek(SeekFrom::Start(*at)).map_err(failed)?;
-            copy(*length, reader, |part| file.write_all(part).map_err(failed))?;
-        }
-        Ok(())
-    }
-
     fn directory(&mut self, to: &Spotted<'_>, member: &Member) -> Result<(), UnpackError> {
         // Most directories of a layer are new.
         if !self.place.make_first(&to.parent, to.part)? {
@@ -189,77 +139,6 @@ impl<'a> Application<'a> {
         }
         self.place.describe(to.key.clone(), to.path.clone(), member.attributes.clone());
         Ok(())
-    }
-
-    fn symlink(
-        &mut self,
-        to: &Spotted<'_>,
-        member: &Member,
-        target: &[u8],
-        directory: bool,
-    ) -> Result<(), UnpackError> {
-        let why = "its text is none that a link can have here";
-        let text = os::tree::name(target)
-            .filter(|text| !text.is_empty())
-            .ok_or_else(|| UnpackError::Name { name: shown(&member.name), why })?;
-        let directory = directory || self.how.names.windows && self.leads_to_directory(to, Path::new(&text));
-        self.fresh(to, |dir, name| dir.symlink(name, &text, directory))?;
-        // A link has no mode of its own.
-        let attributes = Attributes { mode: None, ..member.attributes.clone() };
-        let set = to.parent.dir.set_child(&to.name, &attributes);
-        self.refused(&member.name, set.map_err(self.place.failed(&to.path))?);
-        Ok(())
-    }
-
-    fn leads_to_directory(&mut self, to: &Spotted<'_>, text: &Path) -> bool {
-        let from: Vec<&[u8]> =
-            to.parent.path.split(|byte| *byte == b'/').filter(|part| !part.is_empty()).collect();
-        let steps = steps(text);
-        let from = if is_rooted(text) { Vec::new() } else { from };
-        let all: Vec<&[u8]> = from.into_iter().chain(steps.iter().map(Vec::as_slice)).collect();
-        matches!(self.place.existing(&all, b""), Ok(Some(_)))
-    }
-
-    fn hard_link(&mut self, to: &Spotted<'_>, member: &Member, target: &[u8]) -> Result<(), UnpackError> {
-        let how = self.how;
-        let missing = || UnpackError::LinkTarget { name: shown(&member.name), to: shown(target) };
-        let mut parts = how.names.parts(target, how.layout, &how.limits)?.ok_or_else(missing)?;
-        let last = parts.pop().ok_or_else(missing)?;
-        let from = self.place.existing(&parts, target)?.ok_or_else(missing)?;
-        let source = name(last)?;
-        let link = |dir: &os::tree::Dir, name: &OsStr| dir.hard_link(name, &from.dir, &source);
-        match link(&to.parent.dir, &to.name) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing()),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                if to.parent.dir.same(&to.name, &from.dir, &source).map_err(self.place.failed(&to.path))? {
-                    return Ok(());
-                }
-                self.place.remove(&to.parent, to.part)?;
-                link(&to.parent.dir, &to.name).map_err(|_| missing())
-            }
-            other => other.map_err(self.place.failed(&to.path)),
-        }
-    }
-
-    /// Says whether it was made: what this account or system cannot make is left out, and said.
-    fn node(&mut self, to: &Spotted<'_>, member: &Member, node: Node) -> Result<bool, UnpackError> {
-        let why = match node {
-            // In a layer for overlayfs it would hide a file.
-            Node::Character(0, 0) => Some("the device 0:0 is a mark of overlayfs and is left out"),
-            _ if self.how.names.windows => Some("Windows has no device files and fifos, it is left out"),
-            Node::Character(..) | Node::Block(..) if !os::elevated() => {
-                Some("only root can make devices, it is left out")
-            }
-            _ => None,
-        };
-        if let Some(why) = why {
-            self.warn(&member.name, why);
-            return Ok(false);
-        }
-        self.fresh(to, |dir, name| dir.node(name, node, 0o600))?;
-        let set = to.parent.dir.set_child(&to.name, &member.attributes);
-        self.refused(&member.name, set.map_err(self.place.failed(&to.path))?);
-        Ok(true)
     }
 
     fn hide(&mut self, parts: &[&[u8]], hidden: &[u8], name: &[u8]) -> Result<(), UnpackError> {
@@ -351,31 +230,4 @@ impl<'a> Application<'a> {
         }
         Ok(self.report)
     }
-}
-
-/// Hands out so many bytes of the body, straight from the buffer they came in.
-fn copy<R: BufRead>(
-    length: u64,
-    reader: &mut Reader<R>,
-    mut to: impl FnMut(&[u8]) -> Result<(), UnpackError>,
-) -> Result<(), UnpackError> {
-    let mut left = length;
-    while left > 0 {
-        let taken = {
-            let mut body: Body<'_, R> = reader.body();
-            let filled = match body.fill_buf() {
-                Ok(filled) => filled,
-                Err(error) => return Err(reader.broken(error)),
-            };
-            let amount = filled.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-            to(&filled[..amount])?;
-            body.consume(amount);
-            amount
-        };
-        left -= taken as u64;
-        if taken == 0 {
-            return Err(reader.broken(io::ErrorKind::UnexpectedEof.into()));
-        }
-    }
-    Ok(())
 }
