@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use super::compression::Compression;
 use super::error::UnpackError;
 
-const BUFFERS: usize = 4;
-const BUFFER: usize = 1 << 20;
+const BUFFERS: usize = 6;
+const BUFFER: usize = 256 * 1024;
 
 struct Chunk {
     bytes: Box<[u8]>,
