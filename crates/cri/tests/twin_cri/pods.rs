@@ -191,6 +191,15 @@ fn what_a_pod_may_use_altogether_is_kept_and_told() {
     let resources = Some(LinuxContainerResources { memory_limit_in_bytes: 77, ..Default::default() });
     let request = UpdatePodSandboxResourcesRequest { pod_sandbox_id: id.clone(), resources, overhead: None };
     world.ok(world.runtime().update_pod_sandbox_resources(request));
+    let bad = || Some(LinuxContainerResources { cpu_shares: -1, ..Default::default() });
+    for (resources, overhead, field) in
+        [(bad(), None, "resources.cpu_shares is -1"), (None, bad(), "overhead.cpu_shares is -1")]
+    {
+        let request = UpdatePodSandboxResourcesRequest { pod_sandbox_id: id.clone(), resources, overhead };
+        let mut runtime = world.runtime();
+        let said = world.refused(runtime.update_pod_sandbox_resources(request), Code::InvalidArgument);
+        assert!(said.starts_with(field), "{said}");
+    }
     let request = PodSandboxStatusRequest { pod_sandbox_id: id, verbose: true };
     let info = world.ok(world.runtime().pod_sandbox_status(request)).info;
     let info: serde_json::Value = serde_json::from_str(&info["info"]).unwrap();
