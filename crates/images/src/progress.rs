@@ -95,10 +95,12 @@ impl<'a> Meter<'a> {
         Meter { caller, digest, total, done: 0, stage: None, told: None }
     }
 
-    /// Another stage, which begins with so much done.
+    /// Another stage, which begins with so much done; or the same one, which is so far.
     pub(crate) fn stage(&mut self, stage: Stage, done: u64) {
         self.done = done;
-        if self.stage.replace(stage) != Some(stage) {
+        if self.stage.replace(stage) == Some(stage) {
+            self.advance(0);
+        } else {
             self.tell(stage);
         }
     }

@@ -7,7 +7,7 @@
 //!
 //! | module | what it knows |
 //! |---|---|
-//! | `stream` | bytes → decompressed and hashed bytes, each step in its own thread |
+//! | `stream` | bytes → decompressed and hashed bytes |
 //! | `compression` | which of gzip, zstd and plain a layer is |
 //! | `gzip` | gzip around raw deflate |
 //! | `members`, `pax`, `sparse` | headers: what the next entry is |
@@ -16,6 +16,7 @@
 //! | `trail` | the same directories at the end, when they get their attributes |
 //! | `application` | entries become files; whiteouts take effect |
 //! | `later` | small files are finished in a thread of their own |
+//! | `crowd` | whether a core is to spare for such a thread |
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ use std::path::{Path, PathBuf};
 use os::tree::Marks;
 
 pub(crate) use compression::{Compression, detect};
+pub(crate) use crowd::Crowd;
 pub use error::UnpackError;
 pub use name::Names;
 pub(crate) use name::is_reserved;
@@ -32,6 +34,7 @@ use application::Application;
 mod application;
 mod attributes;
 mod compression;
+mod crowd;
 mod error;
 mod gzip;
 mod later;
@@ -120,12 +123,17 @@ pub fn apply(layer: impl Read + Send, root: &Path, layout: Layout) -> Result<(),
 impl Unpack<'_> {
     /// Unpacks one layer into `root`, which must be there and changed by nobody else meanwhile.
     pub fn run(&self, layer: impl Read + Send, root: &Path) -> Result<Report, UnpackError> {
+        self.run_among(Crowd::here(), layer, root)
+    }
+
+    fn run_among(&self, crowd: &Crowd, layer: impl Read + Send, root: &Path) -> Result<Report, UnpackError> {
+        let _one = crowd.enter();
         let (layer, compression) = compression::detect(layer, self.media_type)?;
-        let (report, digest) = stream::run(layer, compression, self.limits.bytes, |stream| {
+        let (report, digest) = stream::run(layer, compression, self.limits.bytes, crowd, |stream| {
             std::thread::scope(|scope| {
                 let (later, finisher) = later::pair();
                 scope.spawn(|| finisher.run());
-                let mut application = Application::new(self, root, later)?;
+                let mut application = Application::new(self, root, later, crowd)?;
                 application.take(&mut *stream)?;
                 // What follows the archive's end is part of the digest.
                 let bytes = stream.drain().map_err(UnpackError::after_the_end)?;

@@ -13,7 +13,7 @@ use crate::blobs::{Blobs, ContentError};
 use crate::content::{At, Flight, Key, Note};
 use crate::progress::{Meter, Stage};
 use crate::store::ImageError;
-use crate::unpack::{Layout, Report, Target, Unpack, UnpackError};
+use crate::unpack::{Crowd, Layout, Report, Target, Unpack, UnpackError};
 
 /// What became of a layer.
 pub(super) enum Unpacked {
@@ -41,6 +41,8 @@ impl<B: Blobs> Pull<'_, B> {
             return Ok(true);
         }
         meter.stage(Stage::Waiting, 0);
+        // Somebody else may be at it, who unpacks it on the same cores.
+        let elsewhere = Crowd::here().enter();
         let here = || matches!(self.content.layer(&part.diff_id), Ok(Some(_)));
         let _flight = loop {
             let key = Key::Layer(part.diff_id.clone());
@@ -54,6 +56,7 @@ impl<B: Blobs> Pull<'_, B> {
                 break flight;
             }
         };
+        drop(elsewhere);
         let stands = self.until_sound(|| {
             let place = self.content.new_layer(&part.diff_id)?;
             let into = Into { root: place.files(), target: Target::Overlay(marks), layout: Layout::Plain };
@@ -141,16 +144,13 @@ impl<B: Blobs> Pull<'_, B> {
         let ingest = self.content.ingest(&part.digest, size)?;
         let offset = ingest.offset();
         let path = self.content.ingest_path(&part.digest);
-        let there = match offset {
-            0 => None,
-            offset => Some(File::open(&path).at("open", &path)?.take(offset)),
-        };
+        let kept = File::open(&path).at("open", &path)?;
         let stream = match offset {
             whole if whole == size => None,
             offset => Some(self.blobs.stream(&part.blob, offset).map_err(self.bad)?),
         };
         meter.stage(Stage::Downloading, offset);
-        let tee = Tee { there, stream, ingest, meter, halt: self.halt };
+        let tee = Tee { kept, stream, ingest, meter, halt: self.halt };
         // Kept to the end also when it cannot be unpacked: whether the image or the network is to blame, its digest
         // tells.
         let (report, kept) = tee.follow(|blob| into.unpack(part).run(blob, into.root));

@@ -1,22 +1,21 @@
 //! A blob that is kept while it is read.
 //!
-//! Keeping it (a write and a hash) and using it (decompression and files) go side by side: the one who keeps is a step
-//! ahead, by a few buffers that go round.
+//! One thread keeps it (a write and a hash) as fast as it comes; another reads behind, out of the file it is kept in.
+//! Nothing else is between the two: no network waits for slow unpacking, and no memory holds what is not read yet.
 
 use std::fs::File;
-use std::io::{self, Read, Take};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::io::{self, Read};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::crew::Halt;
 use super::fetch::PIECE;
 use crate::content::{DepotError, Ingest};
-use crate::progress::Meter;
+use crate::progress::{Meter, Stage};
 
-const BUFFERS: usize = 4;
-
-/// A blob from its beginning: first what an earlier try left, then what comes, which is kept on the way.
+/// A blob of which some is here from an earlier try, and the rest comes.
 pub(super) struct Tee<'a, 'm> {
-    pub(super) there: Option<Take<File>>,
+    /// Where it is kept, to be read from the beginning.
+    pub(super) kept: File,
     pub(super) stream: Option<Box<dyn Read + Send + 'a>>,
     pub(super) ingest: Ingest,
     pub(super) meter: &'a mut Meter<'m>,
@@ -32,117 +31,163 @@ pub(super) enum Failure {
 
 /// What is kept, as it is read. The bytes come before they are checked as a whole, and an error here says nothing:
 /// what really happened is told by [`Tee::follow`], and whether the bytes were right by [`Ingest::commit`].
-pub(super) struct Follower {
-    filled: Receiver<io::Result<Piece>>,
-    emptied: Sender<Vec<u8>>,
-    now: Piece,
-    at: usize,
+pub(super) struct Follower<'w, 'a, 'm> {
+    kept: File,
+    at: u64,
+    way: &'w Way<'a, 'm>,
 }
 
-#[derive(Default)]
-struct Piece {
-    bytes: Vec<u8>,
-    length: usize,
+/// How far the one is whom the other follows.
+struct Way<'a, 'm> {
+    now: Mutex<Now<'a, 'm>>,
+    further: Condvar,
 }
+
+struct Now<'a, 'm> {
+    kept: u64,
+    state: State,
+    meter: &'a mut Meter<'m>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Coming,
+    Whole,
+    Broken,
+}
+
+/// The one who goes ahead. Dropped before it has ended, it has failed.
+struct Ahead<'w, 'a, 'm>(&'w Way<'a, 'm>);
 
 // === impl Tee ===
 
-impl Tee<'_, '_> {
+impl<'a, 'm> Tee<'a, 'm> {
     /// Lets somebody read along, and keeps the blob to its end whether they do or not.
-    pub(super) fn follow<T>(self, use_it: impl FnOnce(&mut Follower) -> T) -> (T, Result<Ingest, Failure>) {
+    pub(super) fn follow<T>(
+        self,
+        use_it: impl FnOnce(&mut Follower<'_, 'a, 'm>) -> T,
+    ) -> (T, Result<Ingest, Failure>) {
+        let Tee { kept, stream, mut ingest, meter, halt } = self;
+        let now = Now { kept: ingest.offset(), state: State::Coming, meter };
+        let way = Way { now: Mutex::new(now), further: Condvar::new() };
         std::thread::scope(|scope| {
-            let (fill, filled) = sync_channel(BUFFERS);
-            let (emptied, empty) = channel();
-            for _ in 0..BUFFERS {
-                // The receiver is a local of this function.
-                drop(emptied.send(vec![0; PIECE]));
-            }
-            let keeper = scope.spawn(move || self.keep(&empty, fill));
-            let mut follower = Follower { filled, emptied, now: Piece::default(), at: 0 };
-            let answer = use_it(&mut follower);
-            drop(follower);
+            let way = &way;
+            let keeper = scope.spawn(move || {
+                keep(stream, &mut ingest, halt, &Ahead(way))?;
+                // The other side has its end already, and goes on while this is waited for.
+                ingest.sync().map_err(Failure::Depot)?;
+                Ok(ingest)
+            });
+            let answer = use_it(&mut Follower { kept, at: 0, way });
             (answer, keeper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         })
     }
+}
 
-    fn keep(
-        mut self,
-        empty: &Receiver<Vec<u8>>,
-        fill: SyncSender<io::Result<Piece>>,
-    ) -> Result<Ingest, Failure> {
-        while let Ok(mut bytes) = empty.recv() {
-            let length = self.advance(&mut bytes).inspect_err(|_| {
-                // Nobody hears it who has stopped reading before.
-                drop(fill.send(Err(io::Error::other("the blob ended early"))));
-            })?;
+fn keep(
+    stream: Option<Box<dyn Read + Send + '_>>,
+    ingest: &mut Ingest,
+    halt: &Halt<'_>,
+    ahead: &Ahead<'_, '_, '_>,
+) -> Result<(), Failure> {
+    if let Some(mut stream) = stream {
+        let mut piece = vec![0; PIECE];
+        loop {
+            let mut length = 0;
+            let filled = fill(&mut stream, &mut piece, &mut length, halt);
+            // Also what came before it broke: the next try goes on from there.
+            ingest.append(&piece[..length]).map_err(Failure::Depot)?;
+            filled?;
             if length == 0 {
-                // The other side has its end at once, and goes on while this is waited for.
-                drop(fill);
-                self.ingest.sync().map_err(Failure::Depot)?;
-                return Ok(self.ingest);
-            }
-            if fill.send(Ok(Piece { bytes, length })).is_err() {
                 break;
             }
+            ahead.advance(length as u64);
         }
-        let mut bytes = vec![0; PIECE];
-        while self.advance(&mut bytes)? > 0 {}
-        Ok(self.ingest)
+    }
+    ahead.end();
+    Ok(())
+}
+
+fn fill(
+    stream: &mut impl Read,
+    piece: &mut [u8],
+    length: &mut usize,
+    halt: &Halt<'_>,
+) -> Result<(), Failure> {
+    while *length < piece.len() {
+        if halt.is_called() {
+            return Err(Failure::GaveUp);
+        }
+        match stream.read(&mut piece[*length..]) {
+            Ok(0) => break,
+            Ok(read) => *length += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(Failure::Stream(error)),
+        }
+    }
+    Ok(())
+}
+
+// === impl Way ===
+
+impl<'a, 'm> Way<'a, 'm> {
+    /// A panic of the other thread ends the pull anyway.
+    fn lock(&self) -> MutexGuard<'_, Now<'a, 'm>> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Ahead ===
+
+impl Ahead<'_, '_, '_> {
+    fn advance(&self, by: u64) {
+        let mut now = self.0.lock();
+        now.kept += by;
+        now.meter.advance(by);
+        self.0.further.notify_one();
     }
 
-    /// The next bytes, kept; none at the end.
-    fn advance(&mut self, buffer: &mut [u8]) -> Result<usize, Failure> {
-        if let Some(there) = &mut self.there {
-            let read = there.read(buffer).map_err(Failure::Stream)?;
-            if read > 0 {
-                return Ok(read);
-            }
-            self.there = None;
-        }
-        let mut length = 0;
-        let ended = self.fill(buffer, &mut length);
-        // Also what came before it broke: the next try goes on from there.
-        self.ingest.append(&buffer[..length]).map_err(Failure::Depot)?;
-        ended.map(|()| length)
+    fn end(&self) {
+        self.0.lock().state = State::Whole;
+        self.0.further.notify_one();
     }
+}
 
-    fn fill(&mut self, buffer: &mut [u8], length: &mut usize) -> Result<(), Failure> {
-        let Some(stream) = &mut self.stream else { return Ok(()) };
-        while *length < buffer.len() {
-            if self.halt.is_called() {
-                return Err(Failure::GaveUp);
-            }
-            match stream.read(&mut buffer[*length..]) {
-                Ok(0) => break,
-                Ok(read) => {
-                    *length += read;
-                    self.meter.advance(read as u64);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(Failure::Stream(error)),
-            }
+impl Drop for Ahead<'_, '_, '_> {
+    fn drop(&mut self) {
+        let mut now = self.0.lock();
+        if now.state == State::Coming {
+            now.state = State::Broken;
+            self.0.further.notify_one();
         }
-        Ok(())
     }
 }
 
 // === impl Follower ===
 
-impl Read for Follower {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.at == self.now.length {
-            let Ok(next) = self.filled.recv() else { return Ok(0) };
-            let read = std::mem::replace(&mut self.now, next?);
-            self.at = 0;
-            if !read.bytes.is_empty() {
-                // The other side has ended if it does not take it back.
-                drop(self.emptied.send(read.bytes));
-            }
+impl Follower<'_, '_, '_> {
+    /// How much there is to be read, once there is something; nothing at the end.
+    fn ahead(&self) -> io::Result<u64> {
+        let nothing = |now: &mut Now<'_, '_>| now.state == State::Coming && now.kept == self.at;
+        let now = self.way.further.wait_while(self.way.lock(), nothing);
+        let mut now = now.unwrap_or_else(PoisonError::into_inner);
+        match now.state {
+            State::Broken => return Err(io::Error::other("the blob ended early")),
+            State::Whole => now.meter.stage(Stage::Unpacking, self.at),
+            State::Coming => {}
         }
-        let filled = &self.now.bytes[self.at..self.now.length];
-        let amount = filled.len().min(buffer.len());
-        buffer[..amount].copy_from_slice(&filled[..amount]);
-        self.at += amount;
-        Ok(amount)
+        Ok(now.kept - self.at)
     }
 }
+
+impl Read for Follower<'_, '_, '_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let there = usize::try_from(self.ahead()?).unwrap_or(usize::MAX).min(buffer.len());
+        let read = self.kept.read(&mut buffer[..there])?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use os::tree::{Attributes, Child, Refused};
 
+use super::crowd::Crowd;
 use super::error::{UnpackError, shown};
 use super::later::Later;
 use super::members::{Kind, Member, Reader};
@@ -23,6 +24,7 @@ use super::{Layout, MOST_WARNINGS, Names, Report, Target, Unpack};
 /// One layer on its way into a directory.
 pub(super) struct Application<'a> {
     how: &'a Unpack<'a>,
+    crowd: &'a Crowd,
     place: Place,
     /// What this layer brought: it hides the layers below, not itself. A layer alone needs no list.
     brought: Brought,
@@ -43,10 +45,15 @@ struct Spotted<'m> {
 // === impl Application ===
 
 impl<'a> Application<'a> {
-    pub(super) fn new(how: &'a Unpack<'a>, root: &Path, later: Later) -> Result<Self, UnpackError> {
+    pub(super) fn new(
+        how: &'a Unpack<'a>,
+        root: &Path,
+        later: Later,
+        crowd: &'a Crowd,
+    ) -> Result<Self, UnpackError> {
         let place = Place::open(root, how.names, how.limits.depth, how.target, later)?;
         let report = Report::default();
-        Ok(Application { how, place, brought: Brought::new(), spelled: HashMap::new(), report })
+        Ok(Application { how, crowd, place, brought: Brought::new(), spelled: HashMap::new(), report })
     }
 
     pub(super) fn take(&mut self, from: impl BufRead) -> Result<(), UnpackError> {

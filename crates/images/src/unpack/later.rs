@@ -1,5 +1,6 @@
 //! Small files get their bytes and attributes in a second thread, while the first makes the next ones: with many of
-//! them nearly all the time is the system's, and it can do both at once.
+//! them nearly all the time is the system's, and it can do both at once. Only where a core is to spare, which is for
+//! [the crowd](super::crowd) to say.
 //!
 //! They go over in batches, of which there are few: what is open and in memory is bounded. Who removes a name first
 //! waits until all before it are [settled](Later::settle), so that nothing is given to what came in its place.

@@ -1,4 +1,4 @@
-//! Files get their bytes: small ones later, large ones as they are read.
+//! Files get their bytes: small ones later if there is somebody for that, others as they are read.
 
 use std::fs::File;
 use std::io::{self, BufRead, Seek, SeekFrom, Write};
@@ -23,7 +23,7 @@ impl Application<'_> {
         let mode = member.attributes.mode.unwrap_or(0o644);
         let file = self.fresh(to, |dir, name| dir.create(name, mode))?;
         self.report.size += size;
-        if size <= SMALL && segments.is_none() {
+        if size <= SMALL && segments.is_none() && !self.crowd.is_full() {
             return self.small(to, member, file, size, reader);
         }
         self.fill(to, &file, size, segments, reader)?;

@@ -99,3 +99,36 @@ fn links_do_not_lead_deeper_than_the_limit() {
     let bytes = Layer::new().dir("a/b/c").symlink("l", "a/b/c").file("l/d/e/f", "").bytes();
     assert!(matches!(run(&bytes, &how), Err(UnpackError::Deep { .. })));
 }
+
+/// Whether helpers are used may change at any chunk and any file, and nobody sees a difference.
+#[test]
+fn with_and_without_helpers_the_files_and_the_digest_are_the_same() {
+    let mut layer = Layer::new();
+    let body = |number: usize| format!("{number}-").repeat(number * 7 % 9_000);
+    for number in 0..400 {
+        layer = layer.file(&format!("f{number}"), &body(number));
+    }
+    let plain = layer.bytes();
+    let wanted = crate::sample::digest(&plain);
+    let unpacked = |crowd: &Crowd| {
+        let world = World::new();
+        let report = Unpack::default().run_among(crowd, plain.as_slice(), &world.root()).unwrap();
+        assert_eq!((report.diff_id.as_str(), report.entries), (wanted.as_str(), 400));
+        for number in 0..400 {
+            assert!(world.read(&format!("f{number}")) == body(number), "{number}");
+        }
+    };
+    unpacked(&Crowd::of(1));
+    unpacked(&Crowd::of(usize::MAX));
+    let (crowd, done) = (Crowd::of(2), std::sync::atomic::AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let coming_and_going = || {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                drop(crowd.enter());
+            }
+        };
+        scope.spawn(coming_and_going);
+        (0..3).for_each(|_| unpacked(&crowd));
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}
