@@ -114,6 +114,11 @@ impl<'a> Meter<'a> {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn done(&self) -> u64 {
+        self.done
+    }
+
     fn tell(&mut self, stage: Stage) {
         self.told = Some(Instant::now());
         let (digest, done, total) = (self.digest.clone(), self.done, self.total);

@@ -7,6 +7,7 @@ use std::path::Path;
 use os::tree::Marks;
 
 use super::Pull;
+use super::crew::Halt;
 use super::plan::Part;
 use super::tee::{Failure, Tee};
 use crate::blobs::{Blobs, ContentError};
@@ -107,6 +108,8 @@ impl<B: Blobs> Pull<'_, B> {
                 wanted: part.diff_id.to_string(),
                 found: report.diff_id,
             }),
+            // Who has given up broke it off, whatever it looked like from inside.
+            Err(_) if self.halt.is_called() => Err(ImageError::GaveUp { image: self.name.to_owned() }),
             Err(UnpackError::LinkTarget { .. }) if into.target != Target::Flat => Ok(Unpacked::NeedsOthers),
             Err(source) => {
                 let (image, digest) = (self.name.to_owned(), part.digest.to_string());
@@ -124,12 +127,7 @@ impl<B: Blobs> Pull<'_, B> {
         let missing = || (self.bad)(ContentError::Missing(part.digest.to_string()).into());
         let blob = self.content.blob(&part.digest)?.ok_or_else(missing)?;
         meter.stage(Stage::Unpacking, 0);
-        let mut reader = Metered { blob, meter, pull: self, gave_up: false };
-        let report = into.unpack(part).run(&mut reader, into.root);
-        if reader.gave_up {
-            return Err(ImageError::GaveUp { image: self.name.to_owned() });
-        }
-        Ok(report)
+        Ok(into.unpack(part).run(Metered { blob, meter, halt: self.halt }, into.root))
     }
 
     /// The flight is the blob's, and ours until it is here.
@@ -181,17 +179,15 @@ impl From<Report> for Note {
 }
 
 /// A blob of the store, read for somebody who watches and may lose patience.
-struct Metered<'a, 'm, B: Blobs> {
+struct Metered<'a, 'm> {
     blob: File,
     meter: &'a mut Meter<'m>,
-    pull: &'a Pull<'a, B>,
-    gave_up: bool,
+    halt: &'a Halt<'a>,
 }
 
-impl<B: Blobs> Read for Metered<'_, '_, B> {
+impl Read for Metered<'_, '_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        if self.pull.halt.is_called() {
-            self.gave_up = true;
+        if self.halt.is_called() {
             return Err(std::io::Error::other("given up"));
         }
         let read = self.blob.read(buffer)?;

@@ -35,6 +35,8 @@ pub(super) struct Follower<'w, 'a, 'm> {
     kept: File,
     at: u64,
     way: &'w Way<'a, 'm>,
+    /// Asked here too: the rest of a blob that has come may take longer to use than it took to come.
+    halt: &'a Halt<'a>,
 }
 
 /// How far the one is whom the other follows.
@@ -78,7 +80,7 @@ impl<'a, 'm> Tee<'a, 'm> {
                 ingest.sync().map_err(Failure::Depot)?;
                 Ok(ingest)
             });
-            let answer = use_it(&mut Follower { kept, at: 0, way });
+            let answer = use_it(&mut Follower { kept, at: 0, way, halt });
             (answer, keeper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         })
     }
@@ -94,14 +96,14 @@ fn keep(
         let mut piece = vec![0; PIECE];
         loop {
             let mut length = 0;
-            let filled = fill(&mut stream, &mut piece, &mut length, halt);
+            let filled = fill(&mut stream, &mut piece, &mut length, halt, ahead);
             // Also what came before it broke: the next try goes on from there.
             ingest.append(&piece[..length]).map_err(Failure::Depot)?;
             filled?;
             if length == 0 {
                 break;
             }
-            ahead.advance(length as u64);
+            ahead.kept(length as u64);
         }
     }
     ahead.end();
@@ -113,6 +115,7 @@ fn fill(
     piece: &mut [u8],
     length: &mut usize,
     halt: &Halt<'_>,
+    ahead: &Ahead<'_, '_, '_>,
 ) -> Result<(), Failure> {
     while *length < piece.len() {
         if halt.is_called() {
@@ -120,7 +123,10 @@ fn fill(
         }
         match stream.read(&mut piece[*length..]) {
             Ok(0) => break,
-            Ok(read) => *length += read,
+            Ok(read) => {
+                *length += read;
+                ahead.came(read as u64);
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(Failure::Stream(error)),
         }
@@ -140,10 +146,13 @@ impl<'a, 'm> Way<'a, 'm> {
 // === impl Ahead ===
 
 impl Ahead<'_, '_, '_> {
-    fn advance(&self, by: u64) {
-        let mut now = self.0.lock();
-        now.kept += by;
-        now.meter.advance(by);
+    /// Told as it comes: on a slow line a whole piece takes seconds.
+    fn came(&self, by: u64) {
+        self.0.lock().meter.advance(by);
+    }
+
+    fn kept(&self, by: u64) {
+        self.0.lock().kept += by;
         self.0.further.notify_one();
     }
 
@@ -182,6 +191,9 @@ impl Follower<'_, '_, '_> {
 
 impl Read for Follower<'_, '_, '_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.halt.is_called() {
+            return Err(io::Error::other("given up"));
+        }
         let there = usize::try_from(self.ahead()?).unwrap_or(usize::MAX).min(buffer.len());
         let read = self.kept.read(&mut buffer[..there])?;
         self.at += read as u64;

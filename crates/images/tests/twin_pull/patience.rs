@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use images::{Caller, ImageError, Progress, Stage};
+use testbed::image::{ImageBuilder, Layer};
 use testbed::registry::{Fault, Wrong};
 
 use crate::support::{World, count, image_of, lower, mounted, total};
@@ -49,6 +50,31 @@ fn a_pull_that_is_given_up_ends_at_once_and_is_resumed() {
         before > 1_000_000 && bytes <= allowed,
         "{bytes} bytes moved, {before} of them before; wanted {allowed}"
     );
+    world.assert_sound(false);
+}
+
+/// The blob has come and thousands of files are still to be made: nobody waits for those, and the next pull asks the
+/// registry for nothing.
+#[test]
+fn who_gives_up_while_a_layer_is_unpacked_does_not_wait_for_its_end() {
+    const FILES: usize = 4_000;
+    let many = |layer: Layer, number: usize| layer.file(&format!("data/{number}"), [b'x'; 900], 0o644);
+    let layer = (0..FILES).fold(Layer::new(), many);
+    let image = ImageBuilder::new("linux", "amd64").layer(layer).build().unwrap();
+    let world = World::with(&image);
+    let enough = AtomicBool::new(false);
+    let tell = |progress: &Progress| {
+        let unpacking = matches!(progress, Progress::Layer { stage: Stage::Unpacking, .. });
+        enough.fetch_or(unpacking, Ordering::Relaxed);
+    };
+    let gave_up = || enough.load(Ordering::Relaxed);
+    let error = world.pull_telling("try/app:1", Caller { tell: &tell, gave_up: &gave_up }).unwrap_err();
+    assert!(matches!(error, ImageError::GaveUp { .. }), "{error:?}");
+    assert_eq!(count(&world.dir().join("layers")), 0, "it was unpacked all the same");
+    let before = world.moved().1;
+    let pulled = world.pull("try/app:1").unwrap();
+    assert_eq!(world.moved().1, before, "what had come was asked for again");
+    assert_eq!(mounted(&pulled, "ls data | wc -l"), format!("{FILES}\n"));
     world.assert_sound(false);
 }
 

@@ -1,6 +1,7 @@
 //! Two who go the same way at their own pace.
 
 use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
 
 use super::*;
 use crate::content::{Content, Key};
@@ -67,6 +68,15 @@ fn read_all(follower: &mut Follower<'_, '_, '_>) -> io::Result<Vec<u8>> {
     follower.read_to_end(&mut read).map(|_| read)
 }
 
+/// Waits until all has come, none of which is read meanwhile.
+fn kept_when_whole(follower: &Follower<'_, '_, '_>) -> u64 {
+    let coming = |now: &mut Now<'_, '_>| now.state == State::Coming;
+    let way = follower.way;
+    let (now, waited) = way.further.wait_timeout_while(way.lock(), Duration::from_secs(30), coming).unwrap();
+    assert!(!waited.timed_out(), "it does not come");
+    now.kept
+}
+
 #[test]
 fn what_comes_is_read_from_its_beginning_whatever_was_there_before() {
     let whole = bytes();
@@ -85,14 +95,13 @@ fn neither_waits_for_more_than_there_is() {
     let whole = bytes();
     let (go, let_through) = channel();
     let slow = Slow { bytes: &whole, let_through };
-    let followed = follow(0, Some(Box::new(slow)), |follower| {
+    let followed = follow(0, Some(Box::new(slow)), move |follower| {
         let mut first = vec![0; PIECE];
         go.send(PIECE).unwrap();
         follower.read_exact(&mut first).unwrap();
         (0..5).for_each(|_| go.send(PIECE).unwrap());
         // All of the rest is kept before any of it is read.
-        let now = follower.way.further.wait_while(follower.way.lock(), |now| now.state == State::Coming);
-        assert_eq!(now.unwrap().kept, whole.len() as u64);
+        assert_eq!(kept_when_whole(follower), bytes().len() as u64);
         [first, read_all(follower).unwrap()].concat()
     });
     assert!(followed.answer == whole && followed.kept.is_ok());
@@ -104,6 +113,37 @@ fn one_who_stops_reading_does_not_keep_the_blob_from_coming() {
     let followed = follow(0, Some(Box::new(whole.as_slice())), |follower| follower.read(&mut [0; 10]));
     assert_eq!(followed.answer.unwrap(), 10);
     assert!(followed.kept.is_ok() && followed.length == whole.len() as u64);
+}
+
+/// The rest of a large layer would be used for minutes by somebody whom nobody waits for.
+#[test]
+fn what_has_come_is_not_used_to_its_end_after_giving_up() {
+    let whole = bytes();
+    let followed = follow(0, Some(Box::new(whole.as_slice())), |follower| {
+        kept_when_whole(follower);
+        follower.halt.call();
+        read_all(follower)
+    });
+    assert_eq!(followed.answer.unwrap_err().to_string(), "given up");
+    assert!(followed.kept.is_ok() && followed.length == whole.len() as u64);
+}
+
+/// On a slow line a piece takes seconds, and somebody watches.
+#[test]
+fn what_comes_is_told_of_before_a_piece_is_full() {
+    let whole = bytes();
+    let (go, let_through) = channel();
+    let slow = Slow { bytes: &whole, let_through };
+    let followed = follow(0, Some(Box::new(slow)), move |follower| {
+        go.send(1000).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while follower.way.lock().meter.done() == 0 {
+            assert!(Instant::now() < deadline, "nobody is told");
+            std::thread::yield_now();
+        }
+        follower.way.lock().kept
+    });
+    assert_eq!(followed.answer, 0);
 }
 
 #[test]
