@@ -3,11 +3,13 @@
 //! Read from the `certs.d/<host>/hosts.toml` directories that users of containerd have already. What is found here
 //! is only addresses and rules; [`crate::registry`] does the asking.
 
+mod duration;
 mod file;
 
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use reqwest::Url;
 
@@ -30,6 +32,8 @@ pub(crate) struct Host {
     pub(crate) client: Option<(PathBuf, Option<PathBuf>)>,
     pub(crate) skip_verify: bool,
     pub(crate) headers: Vec<(String, String)>,
+    /// How long a connection may take to come about, if not as long as usual.
+    pub(crate) dial_timeout: Option<Duration>,
 }
 
 /// What a host is good for.
@@ -121,9 +125,9 @@ impl Host {
         let path = if exactly || path.ends_with("/v2") { format!("{path}/") } else { format!("{path}/v2/") };
         base.set_path(&path);
         let stands_in = !is_itself(&base, registry);
-        let (ca, headers) = (Vec::new(), Vec::new());
-        let abilities = EVERYTHING;
-        Ok(Host { base, abilities, stands_in, ca, client: None, skip_verify: false, headers })
+        let (ca, client, headers) = (Vec::new(), None, Vec::new());
+        let (abilities, skip_verify, dial_timeout) = (EVERYTHING, false, None);
+        Ok(Host { base, abilities, stands_in, ca, client, skip_verify, headers, dial_timeout })
     }
 }
 

@@ -11,3 +11,5 @@ mod hosts;
 mod logins;
 #[path = "twin_registry/pushes.rs"]
 mod pushes;
+#[path = "twin_registry/silence.rs"]
+mod silence;

@@ -4,11 +4,12 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use reqwest::Url;
 use toml::{Table, Value};
 
-use super::{Abilities, EVERYTHING, Host, HostsError};
+use super::{Abilities, EVERYTHING, Host, HostsError, duration};
 
 const FILE: &str = "hosts.toml";
 
@@ -105,6 +106,7 @@ impl Section<'_> {
             client: self.client()?,
             skip_verify: self.flag("skip_verify")?,
             headers: self.headers()?,
+            dial_timeout: self.dial_timeout()?,
             ..host
         })
     }
@@ -160,6 +162,16 @@ impl Section<'_> {
             headers.extend(values.into_iter().map(|value| (name.clone(), value)));
         }
         Ok(headers)
+    }
+
+    fn dial_timeout(&self) -> Result<Option<Duration>, HostsError> {
+        const KEY: &str = "dial_timeout";
+        const WANTED: &str = "a duration above zero, such as \"3s\" or \"1m30s\"";
+        match self.table.get(KEY).map(Value::as_str) {
+            // To containerd an empty text is as good as none.
+            None | Some(Some("")) => Ok(None),
+            Some(text) => text.and_then(duration::parse).map(Some).ok_or_else(|| self.wrong(KEY, WANTED)),
+        }
     }
 
     fn text(&self, key: &'static str) -> Result<Option<&str>, HostsError> {

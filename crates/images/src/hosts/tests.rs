@@ -31,9 +31,11 @@ fn a_file_as_containerd_documents_it() {
     let text = r#"
         server = "https://docker.io"
         ca = "top.pem"
+        dial_timeout = "1m30s"
         [host."https://public-mirror.example.com"]
           capabilities = ["pull"]
           skip_verify = true
+          dial_timeout = "3s"
         [host."http://mirror.example.com:5000"]
           capabilities = ["pull", "resolve"]
           ca = ["/etc/certs/a.pem", "b.pem"]
@@ -63,6 +65,8 @@ fn a_file_as_containerd_documents_it() {
     assert_eq!(hosts[1].client, Some(pair));
     let headers = [("x-custom", "one"), ("x-custom", "two"), ("authorization", "Basic hunter2")];
     assert_eq!(hosts[1].headers, headers.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let timeouts: Vec<_> = hosts.iter().map(|host| host.dial_timeout.map(|limit| limit.as_secs())).collect();
+    assert_eq!(timeouts, [Some(3), None, None, None, Some(90)]);
     assert_eq!((hosts[3].abilities, &hosts[4].ca[..]), (EVERYTHING, &["/certs.d/x/top.pem".into()][..]));
 }
 
@@ -94,6 +98,8 @@ fn what_is_wrong_in_a_file_is_named_and_no_header_with_it() {
         ("skip_verify = \"yes\"", "skip_verify of r: wanted true or false"),
         ("ca = 1", "ca of r: wanted a path"),
         ("client = [\"a\", \"b\", \"c\"]", "client of r: wanted one file"),
+        ("dial_timeout = 3", "hosts.toml: dial_timeout of r: wanted a duration above zero, such as \"3s\""),
+        ("[host.\"h\"]\ndial_timeout = \"soon\"", "hosts.toml: dial_timeout of h: wanted a duration"),
         ("host = 1", "host of r: wanted a table"),
         ("[host.\"ftp://x\"]", "hosts.toml: \"ftp://x\" is no address"),
         ("server = \"1.2.3.400\"", "hosts.toml: \"1.2.3.400\" is no address"),

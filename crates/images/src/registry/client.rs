@@ -12,6 +12,7 @@ use super::answer::PullError;
 use crate::hosts::{Host, HostsError, is_local};
 
 const USER_AGENT: &str = concat!("porthole/", env!("CARGO_PKG_VERSION"));
+/// Unless `dial_timeout` says otherwise.
 const LONGEST_CONNECT: Duration = Duration::from_secs(10);
 
 /// The clients for one host. To know whom the system trusts, hundreds of files are read: only what is asked for by TLS
@@ -60,7 +61,8 @@ pub(super) fn builder(silence: Duration) -> ClientBuilder {
 
 /// Without redirects of its own: they would carry the headers of one host to another.
 fn for_host(host: &Host, silence: Duration) -> ClientBuilder {
-    let builder = builder(silence).redirect(Policy::none());
+    let connect = host.dial_timeout.unwrap_or(LONGEST_CONNECT);
+    let builder = builder(silence).connect_timeout(connect).redirect(Policy::none());
     if host.base.host_str().is_some_and(is_local) { builder.no_proxy() } else { builder }
 }
 

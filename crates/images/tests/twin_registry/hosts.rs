@@ -11,7 +11,7 @@ use testbed::webhook::Ca;
 use crate::bench::{BLOBS, Bench, MANIFESTS, pull};
 
 /// `certs.d` with one directory for one registry.
-fn certs(registry: &str, text: &str) -> (tempfile::TempDir, Access) {
+pub(crate) fn certs(registry: &str, text: &str) -> (tempfile::TempDir, Access) {
     let root = tempfile::tempdir().expect("a directory");
     write(root.path(), registry, text);
     let access = Access { hosts: Hosts::default().with_dir(root.path()), ..Access::default() };
