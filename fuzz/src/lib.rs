@@ -203,7 +203,7 @@ fn oci_layer(bytes: &[u8]) {
 }
 
 fn pod_yaml(bytes: &[u8]) {
-    for pod in manifest::parse(Path::new("pod.yaml"), bytes).unwrap_or_default() {
+    for pod in manifest::parse(Path::new("pod.yaml"), bytes).unwrap_or_default().pods {
         if let Some(spec) = &pod.spec {
             let _ = rules::host_process(spec);
         }

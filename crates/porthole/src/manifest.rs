@@ -1,9 +1,16 @@
-//! Files of pods: YAML or JSON, several documents, lists.
+//! Files of pods: YAML or JSON, several documents, lists; beside them the Secrets that their images are pulled with.
 
 use std::path::{Path, PathBuf};
 
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, Secret};
 use serde_json::Value;
+
+/// What is in a file, in its order.
+#[derive(Debug, Default)]
+pub struct Documents {
+    pub pods: Vec<Pod>,
+    pub secrets: Vec<Secret>,
+}
 
 /// A file that is not what it should be; nothing of it is used.
 #[derive(Debug)]
@@ -13,14 +20,15 @@ pub enum ManifestError {
     Syntax { path: PathBuf, message: String },
     Kind { path: PathBuf, document: usize, found: String },
     Pod { path: PathBuf, document: usize, message: String },
+    Secret { path: PathBuf, document: usize },
     Empty { path: PathBuf },
 }
 
 /// No manifest that a person wrote is larger.
 const LARGEST: u64 = 16 << 20;
 
-/// The pods of a file, in order.
-pub fn read(path: &Path) -> Result<Vec<Pod>, ManifestError> {
+/// What is in a file.
+pub fn read(path: &Path) -> Result<Documents, ManifestError> {
     let unreadable = |source| ManifestError::Unreadable { path: path.to_owned(), source };
     let size = std::fs::metadata(path).map_err(unreadable)?.len();
     if size > LARGEST {
@@ -29,38 +37,31 @@ pub fn read(path: &Path) -> Result<Vec<Pod>, ManifestError> {
     parse(path, &std::fs::read(path).map_err(unreadable)?)
 }
 
-/// The pods of a text. The path is for messages.
-pub fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Pod>, ManifestError> {
+/// What is in a text. The path is for messages.
+pub fn parse(path: &Path, bytes: &[u8]) -> Result<Documents, ManifestError> {
     let syntax = |message: String| ManifestError::Syntax { path: path.to_owned(), message };
     let text = std::str::from_utf8(bytes).map_err(|e| syntax(format!("not UTF-8 text: {e}")))?;
-    let documents: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|e| syntax(e.to_string()))?;
-    let mut pods = Vec::new();
-    for (document, value) in documents.into_iter().enumerate() {
-        match (kind(&value), value) {
-            (_, Value::Null) => {}
-            ("Pod", value) => pods.push(pod(path, document, value)?),
-            ("List" | "PodList", Value::Object(mut list)) => {
+    let values: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|e| syntax(e.to_string()))?;
+    let mut found = Documents::default();
+    for (document, value) in values.into_iter().enumerate() {
+        let is_list = matches!(kind(&value), "List" | "PodList" | "SecretList");
+        match value {
+            Value::Null => {}
+            Value::Object(mut list) if is_list => {
                 let Some(Value::Array(items)) = list.remove("items") else { continue };
-                for item in items {
-                    if kind(&item) != "Pod" {
-                        return Err(wrong_kind(path, document, &item));
-                    }
-                    pods.push(pod(path, document, item)?);
-                }
+                items.into_iter().try_for_each(|item| found.take(path, document, item))?;
             }
-            (_, value) => return Err(wrong_kind(path, document, &value)),
+            value => found.take(path, document, value)?,
         }
     }
-    if pods.is_empty() { Err(ManifestError::Empty { path: path.to_owned() }) } else { Ok(pods) }
+    if found.pods.is_empty() && found.secrets.is_empty() {
+        return Err(ManifestError::Empty { path: path.to_owned() });
+    }
+    Ok(found)
 }
 
-fn kind(value: &Value) -> &'static str {
-    match value.get("kind").and_then(Value::as_str) {
-        Some("Pod") => "Pod",
-        Some("List") => "List",
-        Some("PodList") => "PodList",
-        _ => "",
-    }
+fn kind(value: &Value) -> &str {
+    value.get("kind").and_then(Value::as_str).unwrap_or_default()
 }
 
 fn wrong_kind(path: &Path, document: usize, value: &Value) -> ManifestError {
@@ -71,12 +72,26 @@ fn wrong_kind(path: &Path, document: usize, value: &Value) -> ManifestError {
     ManifestError::Kind { path: path.to_owned(), document, found }
 }
 
-fn pod(path: &Path, document: usize, value: Value) -> Result<Pod, ManifestError> {
-    serde_json::from_value(value).map_err(|e| ManifestError::Pod {
-        path: path.to_owned(),
-        document,
-        message: e.to_string(),
-    })
+// === impl Documents ===
+
+impl Documents {
+    fn take(&mut self, path: &Path, document: usize, value: Value) -> Result<(), ManifestError> {
+        let path_of = || path.to_owned();
+        match kind(&value) {
+            "Pod" => self.pods.push(serde_json::from_value(value).map_err(|e| ManifestError::Pod {
+                path: path_of(),
+                document,
+                message: e.to_string(),
+            })?),
+            // Without a word of why, which could be a word of what is in it.
+            "Secret" => self.secrets.push(
+                serde_json::from_value(value)
+                    .map_err(|_| ManifestError::Secret { path: path_of(), document })?,
+            ),
+            _ => return Err(wrong_kind(path, document, &value)),
+        }
+        Ok(())
+    }
 }
 
 // === impl ManifestError ===
@@ -92,12 +107,15 @@ impl std::fmt::Display for ManifestError {
             ManifestError::Kind { path, document, found } => {
                 write!(
                     f,
-                    "{}, document {document}: wanted kind \"Pod\" or \"List\", found {found}",
+                    "{}, document {document}: wanted kind \"Pod\", \"Secret\" or \"List\", found {found}",
                     path.display()
                 )
             }
             ManifestError::Pod { path, document, message } => {
                 write!(f, "{}, document {document}: not a Pod: {message}", path.display())
+            }
+            ManifestError::Secret { path, document } => {
+                write!(f, "{}, document {document}: not a Secret as Kubernetes has them", path.display())
             }
             ManifestError::Empty { path } => write!(f, "{} has no pods in it", path.display()),
         }
@@ -118,8 +136,8 @@ mod tests {
     use super::*;
 
     fn names(text: &str) -> Result<Vec<String>, String> {
-        let pods = parse(Path::new("f.yaml"), text.as_bytes()).map_err(|e| e.to_string())?;
-        Ok(pods.into_iter().map(|pod| pod.metadata.name.unwrap_or_default()).collect())
+        let found = parse(Path::new("f.yaml"), text.as_bytes()).map_err(|e| e.to_string())?;
+        Ok(found.pods.into_iter().map(|pod| pod.metadata.name.unwrap_or_default()).collect())
     }
 
     fn named(name: &str) -> String {
@@ -139,7 +157,7 @@ mod tests {
         for (text, expected) in [
             (
                 "kind: Deployment\napiVersion: apps/v1\n",
-                "f.yaml, document 0: wanted kind \"Pod\" or \"List\", found kind \"Deployment\"",
+                "f.yaml, document 0: wanted kind \"Pod\", \"Secret\" or \"List\", found kind \"Deployment\"",
             ),
             ("a: b\n", "found no kind"),
             ("just text\n", "found no kind"),
@@ -156,6 +174,19 @@ mod tests {
         let error = parse(Path::new("f"), b"\xff\xfe").unwrap_err().to_string();
         assert!(error.contains("not UTF-8"), "{error}");
         assert!(read(Path::new("/not/there")).unwrap_err().to_string().contains("/not/there"));
+    }
+
+    #[test]
+    fn secrets_stand_beside_pods_or_alone_and_are_not_shown() {
+        let secret = "{kind: Secret, apiVersion: v1, metadata: {name: pull}, data: {a: c2VjcmV0}}";
+        let both = format!("{}---\n{secret}\n", named("a"));
+        let alone = format!("{{kind: List, apiVersion: v1, items: [{secret}]}}");
+        for (text, pods) in [(both.as_str(), 1), (&alone, 0), (secret, 0)] {
+            let found = parse(Path::new("f.yaml"), text.as_bytes()).unwrap();
+            assert_eq!((found.pods.len(), found.secrets.len()), (pods, 1), "{text}");
+        }
+        let error = names("{kind: Secret, apiVersion: v1, data: {a: 'se cret'}}").unwrap_err();
+        assert_eq!(error, "f.yaml, document 0: not a Secret as Kubernetes has them");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod metrics;
 mod screen;
+mod secrets;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -12,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use images::{Access, Caller, Progress, Source};
+use images::{Caller, Progress};
 use os::interrupt::Interrupt;
 use runtime::admit::{Admitted, admit};
 use runtime::failure::FailureMode;
@@ -25,10 +26,10 @@ use runtime::{Node, NodeError, Runtime};
 use crate::cli::{Root, UpArgs};
 use crate::embedded::HOLDER;
 use crate::failure::{Exit, Failure, Outcome, code};
-use crate::image::access;
-use crate::manifest;
+use crate::manifest::{self, Documents};
 use metrics::MetricsFile;
 use screen::Screen;
+use secrets::Secrets;
 
 /// How often the containers' logs are looked at for new lines.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
@@ -36,7 +37,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 const NAMESPACES: [&str; 4] = ["user-namespace", "mount-namespace", "pid-namespace", "overlayfs"];
 
 pub fn up(args: &UpArgs) -> Outcome {
-    let files = args.files.iter().map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;
+    let files = read_all(&args.files)?;
     let unlimited = check_account()?;
     let interrupts = os::interrupt::interrupts().or_environment()?;
     let runtime = Runtime::open(open(args)?);
@@ -53,7 +54,7 @@ pub fn up(args: &UpArgs) -> Outcome {
     // Every image before any container: a pod whose image is missing starts nothing.
     let interrupts = Mutex::new(interrupts);
     let mut metrics = MetricsFile::new(args.metrics_file.clone());
-    let images = pull(node, &pods, &args.root, &interrupts);
+    let images = pull(node, &files, &pods, &args.root, &interrupts);
     metrics.write(runtime.counters());
     let images = images?;
     let interrupts = interrupts.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -71,6 +72,7 @@ pub fn up(args: &UpArgs) -> Outcome {
 /// Ctrl-C ends it: nothing runs yet that would have to be stopped.
 fn pull(
     node: &Node,
+    files: &[Manifest],
     pods: &[Admitted],
     root: &Root,
     interrupts: &Mutex<Receiver<Interrupt>>,
@@ -87,11 +89,13 @@ fn pull(
         interrupted.fetch_or(came, Ordering::Relaxed) || came
     };
     let caller = Caller { tell: &tell, gave_up: &gave_up };
-    let mut sources = pods.iter().flat_map(|pod| &pod.containers).map(|asked| &asked.source);
-    // Accounts that cannot be read are no reason not to run what is here.
-    let asked = sources.any(|source| matches!(source, Source::Reference(_)));
-    let access = if asked { access::of_this_host(root)? } else { Access::default() };
-    let pulled = pods.iter().map(|pod| run::pull(node, pod, &access, caller)).collect::<Result<_, _>>();
+    let secrets = Secrets::of(files.iter().flat_map(|file| &file.documents.secrets));
+    // All were admitted, in their order.
+    let asked = files.iter().flat_map(|file| &file.documents.pods);
+    let accesses: Vec<_> =
+        asked.zip(pods).map(|(asked, pod)| secrets.access(asked, pod, root)).collect::<Result<_, _>>()?;
+    let each = pods.iter().zip(&accesses);
+    let pulled = each.map(|(pod, access)| run::pull(node, pod, access, caller)).collect::<Result<_, _>>();
     pulled.inspect_err(hint).or_no()
 }
 
@@ -124,16 +128,26 @@ fn name_forgotten(node: &Node, pods: &[Admitted]) {
     }
 }
 
-/// The pods of one file, and the file's path by which they are known.
+/// What is in one file, and the path by which its pods are known.
 struct Manifest {
     path: std::path::PathBuf,
-    pods: Vec<k8s_openapi::api::core::v1::Pod>,
+    documents: Documents,
 }
 
 fn read(file: &Path) -> Result<Manifest, Failure> {
-    let pods = manifest::read(file).or_usage()?;
+    let documents = manifest::read(file).or_usage()?;
     let path = std::path::absolute(file).or_usage()?;
-    Ok(Manifest { path, pods })
+    Ok(Manifest { path, documents })
+}
+
+/// Secrets alone are nothing to run.
+fn read_all(files: &[std::path::PathBuf]) -> Result<Vec<Manifest>, Failure> {
+    let files = files.iter().map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;
+    if files.iter().all(|file| file.documents.pods.is_empty()) {
+        let paths: Vec<_> = files.iter().map(|file| file.path.display().to_string()).collect();
+        return Err(Failure::new(code::USAGE, anyhow!("{}: wanted at least one Pod", paths.join(", "))));
+    }
+    Ok(files)
 }
 
 /// Where jobs cannot have limits, namespaces take the place of jobs and limits are dropped; true then.
@@ -169,7 +183,7 @@ fn admit_all(node: &Node, files: &[Manifest]) -> Result<Vec<Admitted>, Failure> 
     let mut admitted: Vec<Admitted> = Vec::new();
     let mut wrong = Vec::new();
     for file in files {
-        for pod in &file.pods {
+        for pod in &file.documents.pods {
             let name = pod.metadata.name.as_deref().unwrap_or("?");
             match admit(pod, &file.path, &node.layout) {
                 Ok(pod) if admitted.iter().any(|other| other.uid == pod.uid) => {

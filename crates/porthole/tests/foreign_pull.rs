@@ -252,6 +252,42 @@ fn what_will_not_change_is_asked_once() {
     closed.up("try/app:1", "").refused(&["wants a login (401)", "it may be a private image"]);
 }
 
+/// Without a cluster a pod's pull secret stands in a file: its own or another one.
+#[test]
+fn a_private_image_is_pulled_with_the_secret_that_the_pod_names() {
+    let (user, password) = ("jane".to_owned(), "se cret".to_owned());
+    let bench = Bench::with(Auth::Basic { user, password });
+    let file = bench.pod(&bench.name("try/app:1"), "Always");
+    let text = std::fs::read_to_string(&file).expect("written");
+    let text = text.replace("  containers:", "  imagePullSecrets: [{name: pull}]\n  containers:");
+    std::fs::write(&file, &text).expect("written");
+    let secret = |word: &str| {
+        let accounts = format!(
+            r#"{{"auths":{{"{}":{{"username":"jane","password":"{word}"}}}}}}"#,
+            bench.registry.address()
+        );
+        format!(
+            "---\napiVersion: v1\nkind: Secret\nmetadata: {{name: pull}}\n\
+             type: kubernetes.io/dockerconfigjson\nstringData: {{.dockerconfigjson: '{accounts}'}}\n"
+        )
+    };
+    let up = |files: &[&PathBuf]| {
+        let more: Vec<_> = files[1..].iter().map(|file| file.to_str().expect("text")).collect();
+        let (code, said) = bench.stage.up(files[0], &[&["--once"], &more[..]].concat()).wait();
+        Ended { code, said: said.join("\n") }
+    };
+    up(&[&file]).refused(&["spec.imagePullSecrets[0]: there is no Secret \"pull\"", "wants a login (401)"]);
+    let wrong = bench.stage.file("wrong.yaml", &secret("another word"));
+    let refused = up(&[&file, &wrong]);
+    refused.refused(&["try/app:1"]);
+    assert!(!refused.said.contains("another word"), "a password is shown: {}", refused.said);
+    let beside = bench.stage.file("secret.yaml", &secret("se cret"));
+    up(&[&file, &beside]).ran("one");
+    std::fs::write(&file, text + &secret("se cret")).expect("written");
+    up(&[&file]).ran("one");
+    bench.stage.assert_nothing_left();
+}
+
 #[test]
 fn an_image_for_another_system_says_what_it_is_for() {
     let bench = Bench::new();

@@ -40,8 +40,10 @@ const HOSTS_DIR: &str = "certs.d";
 const SECRETS: [(&str, &str); 2] =
     [("kubernetes.io/dockerconfigjson", ".dockerconfigjson"), ("kubernetes.io/dockercfg", ".dockercfg")];
 
+const WANTED: &str = "wanted a Secret of type kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg";
+
 /// A pull secret: what it is called in errors, its type, what it holds.
-struct Pull {
+pub(crate) struct PullSecret {
     name: String,
     kind: String,
     bytes: Vec<u8>,
@@ -64,9 +66,14 @@ impl AccessArgs {
             }
         }
         let secrets =
-            self.pull_secret.iter().map(|path| Pull::read(path)).collect::<Result<Vec<_>, _>>().or_usage()?;
+            self.pull_secret.iter().map(|path| PullSecret::read(path)).collect::<Result<Vec<_>, _>>();
+        self.found(root, keyring, &secrets.or_usage()?)
+    }
+
+    /// After what was said, what is found without being said.
+    fn found(&self, root: &Root, keyring: Keyring, secrets: &[PullSecret]) -> Result<Access, Failure> {
         let each = secrets.iter().map(|secret| (&*secret.name, &*secret.kind, &*secret.bytes));
-        keyring = keyring.with_pull_secrets(each).or_usage()?;
+        let mut keyring = keyring.with_pull_secrets(each).or_usage()?;
         if let Some(path) = self.docker_config.clone().or_else(docker_config) {
             keyring = keyring.with_docker_config(&path).or_usage()?;
         }
@@ -85,10 +92,15 @@ impl AccessArgs {
     }
 }
 
-/// How pods' images are pulled: with what is found without arguments.
+/// How images are pulled by a service: with what is found without arguments.
 pub(crate) fn of_this_host(root: &Root) -> Result<Access, Failure> {
+    of_pod(root, &[])
+}
+
+/// How a pod's images are pulled: first with the secrets that it names.
+pub(crate) fn of_pod(root: &Root, secrets: &[PullSecret]) -> Result<Access, Failure> {
     let hosts_dir = std::env::var_os(HOSTS_VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
-    AccessArgs { hosts_dir, ..AccessArgs::default() }.open(root, &[])
+    AccessArgs { hosts_dir, ..AccessArgs::default() }.found(root, Keyring::default(), secrets)
 }
 
 /// Where `docker login` keeps what it was told, if it was.
@@ -108,29 +120,32 @@ fn password() -> Result<String, Failure> {
     }
 }
 
-// === impl Pull ===
+// === impl PullSecret ===
 
-impl Pull {
-    fn read(path: &Path) -> anyhow::Result<Pull> {
+impl PullSecret {
+    fn read(path: &Path) -> anyhow::Result<PullSecret> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).with_context(|| format!("read {name}"))?;
-        Pull::parse(&text, name)
+        PullSecret::parse(&text, name)
+    }
+
+    fn parse(text: &str, name: String) -> anyhow::Result<PullSecret> {
+        let Ok(secret) = serde_saphyr::from_str::<Secret>(text) else {
+            bail!("{name} is no Secret: {WANTED}")
+        };
+        PullSecret::of(secret, name)
     }
 
     /// What is wrong is said without a word of what is in it.
-    fn parse(text: &str, name: String) -> anyhow::Result<Pull> {
-        let wanted = "wanted a Secret of type kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg";
-        let Ok(secret) = serde_saphyr::from_str::<Secret>(text) else {
-            bail!("{name} is no Secret: {wanted}")
-        };
+    pub(crate) fn of(secret: Secret, name: String) -> anyhow::Result<PullSecret> {
         let kind = secret.type_.unwrap_or_default();
         let Some((_, key)) = SECRETS.iter().find(|(known, _)| *known == kind) else {
-            bail!("{name} has the type {kind:?}: {wanted}");
+            bail!("{name} has the type {kind:?}: {WANTED}");
         };
         let plain =
             secret.string_data.as_ref().and_then(|data| data.get(*key)).map(|text| text.clone().into_bytes());
         let bytes = plain.or_else(|| secret.data?.remove(*key).map(|bytes| bytes.0));
-        Ok(Pull { bytes: bytes.with_context(|| format!("{name} has no data {key:?}"))?, name, kind })
+        Ok(PullSecret { bytes: bytes.with_context(|| format!("{name} has no data {key:?}"))?, name, kind })
     }
 }
 
@@ -140,7 +155,7 @@ mod tests {
 
     #[test]
     fn pull_secrets_as_kubectl_prints_them() {
-        let parsed = |text: &str| Pull::parse(text, "secret.yaml".into());
+        let parsed = |text: &str| PullSecret::parse(text, "secret.yaml".into());
         let data = "{apiVersion: v1, kind: Secret, type: kubernetes.io/dockerconfigjson, data: {.dockerconfigjson: e30=}}";
         assert_eq!(parsed(data).unwrap().bytes, b"{}");
         let plain =
