@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
+use serde::Serialize;
 use testbed::tools::{cargo, progress, repo_root};
 
-use crate::results::{Record, Verdict};
+use crate::results::{self, Record, Stamp, Verdict};
 use crate::tier::Tier;
 use table::DEFECTS;
 
@@ -53,13 +54,37 @@ fn list() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// What `all` leaves in docs/proofs, if everything was caught.
+#[derive(Debug, Serialize)]
+struct Proof {
+    commit: String,
+    dirty: bool,
+    /// The files that the defects were put into.
+    paths: BTreeSet<&'static str>,
+    caught: Vec<Caught>,
+}
+
+#[derive(Debug, Serialize)]
+struct Caught {
+    name: &'static str,
+    tier: &'static str,
+    by: &'static str,
+}
+
 /// Here success means that every defect was caught.
 fn run_all() -> Result<ExitCode> {
+    let Stamp { commit, dirty } = Stamp::now()?;
     let mut missed = Vec::new();
     for defect in DEFECTS {
         if !defect.is_caught()? {
             missed.push(defect.name);
         }
+    }
+    if missed.is_empty() {
+        let caught = DEFECTS.iter().map(Defect::caught).collect();
+        let paths = DEFECTS.iter().map(|defect| defect.file).collect();
+        let proof = serde_json::to_string_pretty(&Proof { commit, dirty, paths, caught })? + "\n";
+        results::store(&repo_root()?.join("docs/proofs/defects.json"), &proof)?;
     }
     println!("{} defects, {} not caught: {}", DEFECTS.len(), missed.len(), missed.join(", "));
     Ok(if missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(NOT_CAUGHT) })
@@ -68,6 +93,10 @@ fn run_all() -> Result<ExitCode> {
 // === impl Defect ===
 
 impl Defect {
+    fn caught(&self) -> Caught {
+        Caught { name: self.name, tier: self.tier.name(), by: self.caught_by }
+    }
+
     fn is_caught(&self) -> Result<bool> {
         let root = repo_root()?;
         let tree = root.join("target/defect/tree");
@@ -166,6 +195,27 @@ mod tests {
         }
     }
 
+    /// A test that is renamed would leave its defect uncaught, which a run of hours would find out.
+    #[test]
+    fn every_tier_has_a_defect_and_the_test_that_must_notice_it_exists() {
+        for tier in Tier::all() {
+            assert!(DEFECTS.iter().any(|defect| defect.tier == *tier), "{}", tier.name());
+        }
+        let root = repo_root().expect("root");
+        let mut git = Command::new("git");
+        let sources = progress::text_of(git.current_dir(&root).args([
+            "grep",
+            "-h",
+            "-E",
+            r"^\s*(pub(\(crate\))? )?fn ",
+        ]))
+        .expect("git grep");
+        for defect in DEFECTS.iter().filter(|defect| !matches!(defect.tier, Tier::Lint)) {
+            let name = defect.caught_by.rsplit("::").next().expect("a name");
+            assert!(sources.contains(&format!("fn {name}(")), "{}: no test {name}", defect.name);
+        }
+    }
+
     #[test]
     fn text_that_occurs_twice_is_refused() {
         let defect = Defect {
@@ -183,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_copy_follows_the_tree() {
-        let dir = tempfile();
+        let dir = own_dir();
         fs::create_dir_all(dir.join("tree/sub")).expect("made");
         fs::write(dir.join("tree/sub/old"), "x").expect("written");
         fs::write(dir.join("a"), "1").expect("written");
@@ -194,7 +244,7 @@ mod tests {
         fs::remove_dir_all(dir).expect("removed");
     }
 
-    fn tempfile() -> PathBuf {
+    fn own_dir() -> PathBuf {
         let dir = std::env::temp_dir().join(format!("porthole-defects-{}", std::process::id()));
         let _ = fs::remove_dir_all(&dir);
         dir

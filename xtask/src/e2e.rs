@@ -108,13 +108,22 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     (suite.run)(options)
 }
 
-/// Every suite, also after one that is not content; whether all are.
-pub(crate) fn run_all() -> Result<bool> {
-    let ends = SUITES.iter().map(|suite| {
+/// Every suite, also after one that is not content or could not run; none for one that is content, else why not.
+pub(crate) fn run_all() -> Vec<(&'static str, Option<String>)> {
+    let run = |suite: &Suite| {
         println!("=== {} ===", suite.name);
-        (suite.run)(&Options { name: suite.name.into(), keep_peer: false, program: None })
-    });
-    Ok(ends.collect::<Result<Vec<bool>>>()?.into_iter().all(|content| content))
+        let options = Options { name: suite.name.into(), keep_peer: false, program: None };
+        (suite.name, why_not((suite.run)(&options)))
+    };
+    SUITES.iter().map(run).collect()
+}
+
+fn why_not(end: Result<bool>) -> Option<String> {
+    match end {
+        Ok(true) => None,
+        Ok(false) => Some("it is not content; target/e2e has what it found".into()),
+        Err(error) => Some(format!("{error:#}")),
+    }
 }
 
 // === impl Options ===
@@ -160,4 +169,19 @@ fn porthole(options: &Options) -> Result<PathBuf> {
     let output = progress::step("build porthole", || progress::run(&mut command))?;
     let built = cargo::built(&output.stdout)?.into_iter().find(|built| built.name == "porthole");
     built.map(|built| built.path).context("cargo named no porthole")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_content_suite_has_no_reason() {
+        assert_eq!(why_not(Ok(true)), None);
+        assert!(why_not(Ok(false)).is_some_and(|why| why.contains("not content")));
+        assert_eq!(
+            why_not(Err(anyhow::anyhow!("no kubelet").context("build"))),
+            Some("build: no kubelet".into())
+        );
+    }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::Sources;
 use super::annotation::Annotation;
 use super::level::Level;
+use super::proof::Proof;
 use super::requirement::Requirement;
 
 const STALE: &str = " (stale)";
@@ -21,6 +22,13 @@ A level marked *stale* was proved at an older commit and its code has changed si
 Windows host yet.
 ";
 
+const SLOW: &str = "\
+## Proofs that take longer than the gate
+
+Benches, hunts of mutants, soaks and judges of other projects, each by its own command. One is *stale* when what it is about
+has changed since, or when it was made on a tree that no commit has.
+";
+
 /// Renders the page; `counts` says whether an annotated test is evidence.
 pub(super) fn render(sources: &Sources, counts: impl Fn(&Annotation) -> bool) -> String {
     let proved: Vec<&Annotation> = sources.annotations.iter().filter(|a| counts(a)).collect();
@@ -34,7 +42,18 @@ pub(super) fn render(sources: &Sources, counts: impl Fn(&Annotation) -> bool) ->
     for row in rows {
         page += &row.text;
     }
-    page
+    page + &slow(&sources.proofs)
+}
+
+/// The proofs that the gate does not make.
+fn slow(proofs: &[Proof]) -> String {
+    let mut table = format!("\n{SLOW}\n| proof | made at | its bar |\n|---|---|---|\n");
+    for Proof { name, commit, pass, stale, .. } in proofs {
+        let (commit, mark) = (commit.get(..7).unwrap_or(commit), if *stale { STALE } else { "" });
+        let bar = if *pass { "met" } else { "**missed**" };
+        table += &format!("| `docs/proofs/{name}.json` | {commit}{mark} | {bar} |\n");
+    }
+    table
 }
 
 /// The first line that differs. Whether a proof is stale depends on the commit it is looked at, so it does not count.
@@ -58,14 +77,17 @@ impl Row {
     fn new(requirement: &Requirement, proved: &[&Annotation], sources: &Sources) -> Self {
         let id = &requirement.id;
         let tests: Vec<_> = proved.iter().filter(|annotation| annotation.id == *id).collect();
-        let proofs: Vec<_> = sources.proofs.iter().filter(|proof| proof.id == *id).collect();
-        let fresh = proofs.iter().filter(|proof| !proof.stale).map(|proof| proof.level);
+        let claims =
+            sources.proofs.iter().flat_map(|proof| proof.claims.iter().map(move |claim| (proof, claim)));
+        let proofs: Vec<_> =
+            claims.filter(|(_, (of, _))| of == id).map(|(proof, (_, at))| (proof, *at)).collect();
+        let fresh = proofs.iter().filter(|(proof, _)| !proof.stale).map(|(_, level)| *level);
         let fresh: BTreeSet<Level> = tests.iter().map(|test| test.level).chain(fresh).collect();
         let levels: BTreeSet<Level> =
-            fresh.iter().copied().chain(proofs.iter().map(|proof| proof.level)).collect();
+            fresh.iter().copied().chain(proofs.iter().map(|(_, level)| *level)).collect();
         let mut shown: Vec<String> = tests.iter().map(|test| test.shown()).collect();
         shown.dedup();
-        shown.extend(proofs.iter().map(|proof| format!("`docs/proofs/{}.json`", proof.name)));
+        shown.extend(proofs.iter().map(|(proof, _)| format!("`docs/proofs/{}.json`", proof.name)));
         let missing: Vec<_> = requirement.least.iter().filter(|level| !levels.contains(level)).collect();
         let note = sources.notes.iter().find(|(noted, _)| noted == id).map(|(_, note)| note.as_str());
         let text = format!(
@@ -100,7 +122,6 @@ fn not_shown(missing: &[&Level], note: Option<&str>) -> String {
 mod tests {
     use super::*;
     use crate::status::annotation;
-    use crate::status::proof::Proof;
 
     fn sources() -> Sources {
         let requirement = |id: &str, least: &[Level]| Requirement {
@@ -117,9 +138,10 @@ mod tests {
             annotations: annotation::parse("crates/os/tests/twin_job.rs", text).expect("parses"),
             proofs: vec![Proof {
                 name: "selftest".into(),
-                id: "HP-35".into(),
-                level: Level::Twin,
+                commit: "0123456789".into(),
+                pass: true,
                 stale: false,
+                claims: vec![("HP-35".into(), Level::Twin)],
             }],
             notes: vec![("HP-07".into(), "storage".into())],
         }
@@ -148,7 +170,16 @@ mod tests {
         sources.proofs[0].stale = true;
         let stale = render(&sources, |_| true);
         assert!(stale.contains("| twin (stale) | `docs/proofs/selftest.json` |"), "{stale}");
+        assert!(stale.contains("| `docs/proofs/selftest.json` | 0123456 (stale) | met |"), "{stale}");
         assert_eq!(first_difference(&fresh, &stale), None);
+    }
+
+    #[test]
+    fn a_proof_that_missed_its_bar_is_listed_as_such() {
+        let mut sources = sources();
+        sources.proofs[0].pass = false;
+        let page = render(&sources, |_| true);
+        assert!(page.contains("| `docs/proofs/selftest.json` | 0123456 | **missed** |"), "{page}");
     }
 
     #[test]

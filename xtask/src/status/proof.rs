@@ -19,6 +19,12 @@ struct File {
     paths: Vec<String>,
     #[serde(default)]
     proves: Vec<Claim>,
+    /// Not said by proofs that are written only when their bar is met.
+    #[serde(default = "yes")]
+    pass: bool,
+    /// The tree had changes that the commit does not have.
+    #[serde(default)]
+    dirty: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -27,13 +33,19 @@ struct Claim {
     level: String,
 }
 
-/// One claim of a committed proof.
+/// One committed proof.
 #[derive(Debug)]
 pub(super) struct Proof {
     pub(super) name: String,
-    pub(super) id: String,
-    pub(super) level: Level,
+    pub(super) commit: String,
+    pub(super) pass: bool,
     pub(super) stale: bool,
+    /// The requirements that it shows, each at a level.
+    pub(super) claims: Vec<(String, Level)>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 pub(super) fn read(root: &Path) -> Result<Vec<Proof>> {
@@ -42,31 +54,47 @@ pub(super) fn read(root: &Path) -> Result<Vec<Proof>> {
     for entry in entries {
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == "json") {
-            proofs.extend(claims(root, &path).with_context(|| format!("read {}", path.display()))?);
+            proofs.push(Proof::read(root, &path).with_context(|| format!("read {}", path.display()))?);
         }
     }
-    proofs.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
+    proofs.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(proofs)
 }
 
-fn claims(root: &Path, path: &Path) -> Result<Vec<Proof>> {
-    let file: File = serde_json::from_str(&fs::read_to_string(path)?)?;
-    let stale = is_stale(root, &file.commit, &file.paths);
-    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let proof = |claim: Claim| {
-        let level = Level::parse(&claim.level).with_context(|| format!("{} is no level", claim.level))?;
-        Ok(Proof { name: name.clone(), id: claim.id, level, stale })
-    };
-    file.proves.into_iter().map(proof).collect()
+// === impl Proof ===
+
+impl Proof {
+    fn read(root: &Path, path: &Path) -> Result<Proof> {
+        let File { commit, paths, proves, pass, dirty } = serde_json::from_str(&fs::read_to_string(path)?)?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let stale = dirty || is_stale(root, &commit, &paths, &without(&name));
+        let claim = |claim: Claim| {
+            let level = Level::parse(&claim.level).with_context(|| format!("{} is no level", claim.level))?;
+            Ok((claim.id, level))
+        };
+        // What missed its bar shows nothing.
+        let claims = proves.into_iter().filter(|_| pass).map(claim).collect::<Result<_>>()?;
+        Ok(Proof { name, commit, pass, stale, claims })
+    }
 }
 
 /// What is compiled for the integration tests alone is no part of what was measured or judged.
 const TESTS: &str = ":(exclude,glob)crates/*/tests/**";
+/// What is compiled for Windows alone is no part of what ran on Linux.
+const WINDOWS: &str = ":(exclude,glob)crates/*/src/windows/**";
+
+/// What a proof is not about, by its name.
+fn without(name: &str) -> Vec<&'static str> {
+    // Tests are what a hunt of mutants is about.
+    let tests = (!name.starts_with("mutants-")).then_some(TESTS);
+    let windows = (!name.ends_with("-wine")).then_some(WINDOWS);
+    tests.into_iter().chain(windows).collect()
+}
 
 /// A commit that is not known here (a shallow clone) cannot be compared, so the proof is not believed.
-pub(super) fn is_stale(root: &Path, commit: &str, paths: &[String]) -> bool {
+fn is_stale(root: &Path, commit: &str, paths: &[String], without: &[&str]) -> bool {
     let mut git = Command::new("git");
-    git.current_dir(root).args(["diff", "--quiet", commit, "--"]).args(paths).arg(TESTS);
+    git.current_dir(root).args(["diff", "--quiet", commit, "--"]).args(paths).args(without);
     !git.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
@@ -77,6 +105,73 @@ mod tests {
     #[test]
     fn a_proof_of_an_unknown_commit_is_stale() {
         let root = testbed::tools::repo_root().expect("root");
-        assert!(is_stale(&root, "0000000000000000000000000000000000000000", &["LICENSE".into()]));
+        let commit = "0000000000000000000000000000000000000000";
+        assert!(is_stale(&root, commit, &["LICENSE".into()], &[]));
+    }
+
+    /// A repository with one commit, in which a test, a source and proofs of them are changed at will.
+    struct Repo(tempfile::TempDir);
+
+    impl Repo {
+        fn new() -> Repo {
+            let repo = Repo(tempfile::tempdir().expect("a directory"));
+            repo.git(&["init", "--quiet"]);
+            for path in
+                ["crates/a/src/lib.rs", "crates/a/src/windows/x.rs", "crates/a/tests/t.rs", "README.md"]
+            {
+                repo.write(path, "before");
+            }
+            repo.git(&["add", "."]);
+            repo.git(&["-c", "user.name=n", "-c", "user.email=e", "commit", "--quiet", "-m", "first"]);
+            let proof = |more: &str| {
+                format!(r#"{{"commit":"{}","paths":["crates/a"]{more}}}"#, repo.git(&["rev-parse", "HEAD"]))
+            };
+            let claim = r#","proves":[{"id":"HP-07","level":"twin"}]"#;
+            repo.write("docs/proofs/bench-a.json", &proof(claim));
+            repo.write("docs/proofs/e2e-a-wine.json", &proof(""));
+            repo.write("docs/proofs/mutants-a.json", &proof(""));
+            repo.write("docs/proofs/other.json", &proof(&format!(r#","pass":false,"dirty":true{claim}"#)));
+            repo
+        }
+
+        fn git(&self, args: &[&str]) -> String {
+            let output = Command::new("git").current_dir(self.0.path()).args(args).output().expect("git");
+            assert!(output.status.success(), "{output:?}");
+            String::from_utf8_lossy(&output.stdout).trim().to_owned()
+        }
+
+        fn write(&self, path: &str, text: &str) {
+            let path = self.0.path().join(path);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("made");
+            fs::write(path, text).expect("written");
+        }
+
+        fn stale(&self) -> Vec<String> {
+            let proofs = read(self.0.path()).expect("proofs");
+            proofs.into_iter().filter(|proof| proof.stale).map(|proof| proof.name).collect()
+        }
+    }
+
+    #[test]
+    fn a_proof_is_stale_when_what_it_is_about_has_changed() {
+        let repo = Repo::new();
+        // Made on a tree that no commit has.
+        assert_eq!(repo.stale(), ["other"]);
+        repo.write("README.md", "after");
+        assert_eq!(repo.stale(), ["other"]);
+        repo.write("crates/a/tests/t.rs", "after");
+        assert_eq!(repo.stale(), ["mutants-a", "other"]);
+        repo.write("crates/a/src/windows/x.rs", "after");
+        assert_eq!(repo.stale(), ["e2e-a-wine", "mutants-a", "other"]);
+        repo.write("crates/a/src/lib.rs", "after");
+        assert_eq!(repo.stale(), ["bench-a", "e2e-a-wine", "mutants-a", "other"]);
+    }
+
+    #[test]
+    fn what_missed_its_bar_shows_nothing() {
+        let repo = Repo::new();
+        let claims: Vec<_> =
+            read(repo.0.path()).expect("proofs").into_iter().map(|p| p.claims.len()).collect();
+        assert_eq!(claims, [1, 0, 0, 0]);
     }
 }
