@@ -3,6 +3,7 @@
 //! Read from the `certs.d/<host>/hosts.toml` directories that users of containerd have already. What is found here
 //! is only addresses and rules; [`crate::registry`] does the asking.
 
+mod docker;
 mod duration;
 mod file;
 

@@ -11,7 +11,7 @@
 //! | [`answer`] | what went wrong, and whether to ask again |
 //! | `backoff` | when to ask again |
 //! | `challenge`, `login` | what a registry wants to see, and who shows it |
-//! | `endpoint`, `client` | one address: requests, redirects, certificates |
+//! | `endpoint`, `client`, `identity` | one address: requests, redirects, certificates |
 //! | `session` | all addresses of a registry, in their order |
 //! | `course`, `segment`, `stream` | a blob: ranges, cuts, and what is fetched ahead |
 //! | `foreign` | layers that are elsewhere |
@@ -24,6 +24,7 @@ mod client;
 mod course;
 mod endpoint;
 mod foreign;
+mod identity;
 mod login;
 pub(crate) mod network;
 mod segment;

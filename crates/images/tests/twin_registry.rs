@@ -3,6 +3,8 @@
 
 #[path = "twin_registry/bench.rs"]
 mod bench;
+#[path = "twin_registry/clients.rs"]
+mod clients;
 #[path = "twin_registry/faults.rs"]
 mod faults;
 #[path = "twin_registry/hosts.rs"]

@@ -1,4 +1,4 @@
-//! One directory of `certs.d`: `hosts.toml`, or only certificates as docker has them.
+//! One directory of `certs.d` with its `hosts.toml`.
 //!
 //! Headers may be secrets: no error quotes a value.
 
@@ -6,10 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use reqwest::Url;
 use toml::{Table, Value};
 
-use super::{Abilities, EVERYTHING, Host, HostsError, duration};
+use super::{Abilities, EVERYTHING, Host, HostsError, docker, duration};
 
 const FILE: &str = "hosts.toml";
 
@@ -25,33 +24,9 @@ pub(super) fn read(dir: &Path, registry: &str) -> Result<Vec<Host>, HostsError> 
     let path = dir.join(FILE);
     match std::fs::read_to_string(&path) {
         Ok(text) => parse(&text, &path, registry),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let ca = docker_certificates(dir)
-                .map_err(|source| HostsError::Read { path: dir.to_owned(), source })?;
-            Ok(vec![Host { ca, ..sealed(registry)? }])
-        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(vec![docker::read(dir, registry)?]),
         Err(source) => Err(HostsError::Read { path, source }),
     }
-}
-
-/// A directory of certificates, even for a registry on this host, says that it has TLS.
-fn sealed(registry: &str) -> Result<Host, HostsError> {
-    let mut itself = Host::itself(registry)?;
-    itself.base = Url::parse(&itself.base.as_str().replacen("http://", "https://", 1)).unwrap_or(itself.base);
-    Ok(itself)
-}
-
-/// Docker's way: `*.crt` are authorities.
-fn docker_certificates(dir: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(dir)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "crt") {
-            found.push(path);
-        }
-    }
-    found.sort();
-    Ok(found)
 }
 
 pub(super) fn parse(text: &str, path: &Path, registry: &str) -> Result<Vec<Host>, HostsError> {

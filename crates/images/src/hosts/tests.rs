@@ -98,6 +98,7 @@ fn what_is_wrong_in_a_file_is_named_and_no_header_with_it() {
         ("skip_verify = \"yes\"", "skip_verify of r: wanted true or false"),
         ("ca = 1", "ca of r: wanted a path"),
         ("client = [\"a\", \"b\", \"c\"]", "client of r: wanted one file"),
+        ("client = [[\"a\", \"b\"], [\"c\", \"d\"]]", "client of r: wanted one file"),
         ("dial_timeout = 3", "hosts.toml: dial_timeout of r: wanted a duration above zero, such as \"3s\""),
         ("[host.\"h\"]\ndial_timeout = \"soon\"", "hosts.toml: dial_timeout of h: wanted a duration"),
         ("host = 1", "host of r: wanted a table"),
@@ -131,6 +132,24 @@ fn directories_are_looked_for_by_the_registrys_name() {
     std::fs::write(root.path().join("127.0.0.1_5000_/ca.crt"), "x").unwrap();
     let found = hosts.of("127.0.0.1:5000").unwrap();
     assert_eq!((addresses(&found), found[0].ca.len()), (vec!["https://127.0.0.1:5000/v2/"], 1));
+}
+
+#[test]
+fn a_directory_as_docker_has_it_may_say_who_we_are() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("example.com");
+    std::fs::create_dir(&dir).unwrap();
+    let hosts = Hosts::default().with_dir(root.path());
+    let client = |hosts: &Hosts| hosts.of("example.com").map(|mut found| found.remove(0).client);
+    std::fs::write(dir.join("other.key"), "x").unwrap();
+    assert_eq!(client(&hosts).unwrap(), None);
+    std::fs::write(dir.join("me.cert"), "x").unwrap();
+    assert_eq!(client(&hosts).unwrap(), Some((dir.join("me.cert"), None)));
+    std::fs::write(dir.join("me.key"), "x").unwrap();
+    assert_eq!(client(&hosts).unwrap(), Some((dir.join("me.cert"), Some(dir.join("me.key")))));
+    std::fs::write(dir.join("you.cert"), "x").unwrap();
+    let said = client(&hosts).unwrap_err().to_string();
+    assert!(said.contains("2 are for clients (*.cert), wanted one"), "{said}");
 }
 
 proptest! {

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use reqwest::Response;
 use reqwest::header::RETRY_AFTER;
+use rustls::AlertDescription;
 use serde::Deserialize;
 
 use super::backoff::retry_after;
@@ -42,6 +43,11 @@ pub enum PullError {
          certs.d/{registry}/hosts.toml, or add it to the host's"
     )]
     Untrusted { registry: String, source: Box<reqwest::Error> },
+    #[error(
+        "{registry} wants to see a certificate of its clients and was shown none that it takes: name one, with its key, \
+         as `client` in certs.d/{registry}/hosts.toml"
+    )]
+    Uncertified { registry: String, source: Box<reqwest::Error> },
     #[error("the connection to {registry} broke in the middle of {digest}")]
     Cut { registry: String, digest: String, source: Box<dyn Error + Send + Sync> },
     #[error("{registry} gave an answer that is none of a registry's: {why}")]
@@ -94,11 +100,19 @@ impl PullError {
     /// A request that got no answer. The address stays out: it may be a signed one.
     pub(super) fn unanswered(registry: &str, error: reqwest::Error) -> PullError {
         let (registry, source) = (registry.to_owned(), Box::new(error.without_url()));
-        if is_certificate(&*source) {
-            PullError::Untrusted { registry, source }
-        } else {
-            PullError::Network { registry, source }
+        match tls(&*source) {
+            Some(rustls::Error::InvalidCertificate(_)) => PullError::Untrusted { registry, source },
+            Some(rustls::Error::AlertReceived(alert)) if is_about_ours(*alert) => {
+                PullError::Uncertified { registry, source }
+            }
+            _ => PullError::Network { registry, source },
         }
+    }
+
+    /// Whether no request came as far as an answer.
+    pub(super) fn is_unreachable(&self) -> bool {
+        use PullError::{Network, Uncertified, Untrusted};
+        matches!(self, Network { .. } | Untrusted { .. } | Uncertified { .. })
     }
 
     /// An answer that is not the one hoped for.
@@ -193,12 +207,27 @@ fn asked(wait: Option<Duration>) -> String {
 }
 
 /// Rustls' errors come wrapped in I/O errors, whose source is not what they hold but what that holds in turn.
-fn is_certificate(error: &(dyn Error + 'static)) -> bool {
-    if let Some(tls) = error.downcast_ref() {
-        return matches!(tls, rustls::Error::InvalidCertificate(_));
-    }
-    let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-    held.is_some_and(|held| is_certificate(held)) || error.source().is_some_and(is_certificate)
+fn tls<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
+    let held = || error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    let inside = || held().and_then(|held| tls(held)).or_else(|| error.source().and_then(tls));
+    error.downcast_ref().or_else(inside)
+}
+
+/// What servers say of a client's certificate. Some say only that a signature is wrong, if two authorities have one name.
+fn is_about_ours(alert: AlertDescription) -> bool {
+    use AlertDescription as Said;
+    matches!(
+        alert,
+        Said::CertificateRequired
+            | Said::BadCertificate
+            | Said::UnsupportedCertificate
+            | Said::CertificateRevoked
+            | Said::CertificateExpired
+            | Said::CertificateUnknown
+            | Said::UnknownCA
+            | Said::AccessDenied
+            | Said::DecryptError
+    )
 }
 
 /// Foreign text for one line of ours.

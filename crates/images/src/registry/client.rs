@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
-use reqwest::{Certificate, Client, ClientBuilder, Identity, Url};
+use reqwest::{Certificate, Client, ClientBuilder, Url};
 
 use super::answer::PullError;
+use super::identity::identity;
 use crate::hosts::{Host, HostsError, is_local};
 
 const USER_AGENT: &str = concat!("porthole/", env!("CARGO_PKG_VERSION"));
@@ -87,15 +88,7 @@ fn authorities(path: &Path) -> Result<Vec<Certificate>, HostsError> {
     if found.is_empty() { Err(bad("there is none in it".to_owned())) } else { Ok(found) }
 }
 
-fn identity(certificate: &Path, key: Option<&Path>) -> Result<Identity, HostsError> {
-    let mut text = pem(certificate)?;
-    text.extend(key.map(pem).transpose()?.unwrap_or_default());
-    let bad =
-        |e: reqwest::Error| HostsError::Certificate { path: certificate.to_owned(), why: e.to_string() };
-    Identity::from_pem(&text).map_err(bad)
-}
-
-fn pem(path: &Path) -> Result<Vec<u8>, HostsError> {
+pub(super) fn pem(path: &Path) -> Result<Vec<u8>, HostsError> {
     std::fs::read(path).map_err(|source| HostsError::Read { path: path.to_owned(), source })
 }
 

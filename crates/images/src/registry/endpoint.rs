@@ -96,7 +96,7 @@ impl Endpoint {
         for _ in 0..self.login.rounds() {
             let pass = self.login.pass().await;
             let reply = self.exchange(ask, pass.header.as_ref()).await;
-            let unreachable = matches!(reply, Err(PullError::Network { .. } | PullError::Untrusted { .. }));
+            let unreachable = reply.as_ref().is_err_and(PullError::is_unreachable);
             self.down.store(unreachable, Ordering::Relaxed);
             match self.judge(reply?, &pass).await {
                 Verdict::Good(response) => return Ok(response),

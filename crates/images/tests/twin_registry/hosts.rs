@@ -18,7 +18,7 @@ pub(crate) fn certs(registry: &str, text: &str) -> (tempfile::TempDir, Access) {
     (root, access)
 }
 
-fn write(root: &Path, registry: &str, text: &str) {
+pub(crate) fn write(root: &Path, registry: &str, text: &str) {
     let dir = root.join(format!("{}_", registry.replace(':', "_")));
     std::fs::create_dir_all(&dir).expect("made");
     std::fs::write(dir.join("hosts.toml"), text).expect("written");
