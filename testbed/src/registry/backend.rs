@@ -6,14 +6,18 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
 
+use super::Registry;
 use super::http::Message;
 use crate::guard::Guard;
 use crate::image::Image;
 use crate::process::{Daemon, wait_for};
 use crate::tools::go_tool;
 
+/// A layer that registries may name and not hand out.
+const FOREIGN: &str = "application/vnd.oci.image.layer.nondistributable.v1.tar+gzip";
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
@@ -21,6 +25,29 @@ pub(super) struct Backend {
     socket: PathBuf,
     daemon: Daemon,
     guard: Guard,
+}
+
+// === impl Registry ===
+
+impl Registry {
+    /// Puts an image in without its layers: its manifest says that each is to be had at `place` and its digest.
+    pub fn push_foreign(&self, image: &Image, reference: &str, place: &str) -> Result<()> {
+        let (repository, tag) =
+            reference.rsplit_once(':').with_context(|| format!("{reference} has no tag"))?;
+        let [document] = image.documents() else { bail!("{reference}: wanted one manifest") };
+        let mut manifest: Value = serde_json::from_slice(&document.bytes)?;
+        for layer in manifest["layers"].as_array_mut().context("a manifest without layers")? {
+            let url = format!("{place}{}", layer["digest"].as_str().context("a layer without a digest")?);
+            (layer["mediaType"], layer["urls"]) = (FOREIGN.into(), vec![url].into());
+        }
+        let config = manifest["config"]["digest"].as_str().context("a manifest without configuration")?;
+        self.backend.push_blob(
+            repository,
+            config,
+            image.blobs().get(config).context("its configuration")?,
+        )?;
+        self.backend.push_document(repository, tag, document.media_type, manifest.to_string().as_bytes())
+    }
 }
 
 // === impl Backend ===
@@ -54,12 +81,16 @@ impl Backend {
         }
         for document in image.documents() {
             let name = if document.digest == image.digest() { tag } else { &document.digest };
-            let target = format!("/v2/{repository}/manifests/{name}");
-            let mut request = Message::request("PUT", &target).with("Content-Type", document.media_type);
-            request.body = document.bytes.to_vec();
-            self.expect(request, 201).with_context(|| format!("push {target}"))?;
+            self.push_document(repository, name, document.media_type, &document.bytes)?;
         }
         Ok(())
+    }
+
+    fn push_document(&self, repository: &str, name: &str, media_type: &str, bytes: &[u8]) -> Result<()> {
+        let target = format!("/v2/{repository}/manifests/{name}");
+        let mut request = Message::request("PUT", &target).with("Content-Type", media_type);
+        request.body = bytes.to_vec();
+        self.expect(request, 201).with_context(|| format!("push {target}")).map(drop)
     }
 
     fn push_blob(&self, repository: &str, digest: &str, bytes: &[u8]) -> Result<()> {
@@ -113,12 +144,13 @@ pub(super) fn ask(socket: &Path, mut request: Message) -> Result<Message> {
 
 fn configuration(dir: &Path, socket: &Path) -> String {
     let (storage, socket) = (dir.join("storage"), socket.display());
-    // Relative addresses, because clients come through the proxy.
+    // Relative addresses, because clients come through the proxy. Without a word, it takes no layer that is elsewhere.
     format!(
         "version: 0.1\n\
          log: {{level: warn}}\n\
          storage: {{filesystem: {{rootdirectory: '{}'}}, delete: {{enabled: true}}}}\n\
-         http: {{net: unix, addr: '{socket}', secret: testbed, relativeurls: true}}\n",
+         http: {{net: unix, addr: '{socket}', secret: testbed, relativeurls: true}}\n\
+         validation: {{manifests: {{urls: {{allow: ['^http://127\\.0\\.0\\.1:']}}}}}}\n",
         storage.display()
     )
 }

@@ -121,6 +121,28 @@ fn layers_that_cannot_be_stacked_are_unpacked_whole() {
     }
 }
 
+/// As the layers of Windows once were: in the registry there is only their name.
+#[test]
+fn a_foreign_layer_comes_from_where_its_manifest_says() {
+    let image = image_of(0..3, 100_000);
+    let (world, elsewhere) = (World::new(), World::with(&image));
+    let place = format!("http://{}/v2/try/app/blobs/", elsewhere.registry.address());
+    world.registry.push_foreign(&image, "try/foreign:1", &place).unwrap();
+    let pulled = world.pull("try/foreign:1").unwrap();
+    assert_eq!(mounted(&pulled, "cat etc/last; ls data | wc -l"), "23\n");
+    let given = |world: &World| {
+        let requests = world.registry.requests().into_iter();
+        let blobs = requests.filter(|request| request.path.contains("/blobs/") && request.status == 200);
+        blobs.map(|request| request.bytes).collect::<Vec<_>>()
+    };
+    let (own, foreign) = (given(&world), given(&elsewhere));
+    assert_eq!((own.len(), foreign.len()), (1, 3), "the configuration here, the layers there");
+    assert_eq!(own.iter().chain(&foreign).sum::<u64>(), total(&image));
+    world.assert_sound(false);
+    assert_eq!(world.pull("try/foreign:1").unwrap(), pulled);
+    assert_eq!(given(&elsewhere).len(), 3, "they came again");
+}
+
 /// The same engine for files: what an archive brings is shared with what a registry brings.
 #[test]
 fn an_archive_shares_layers_with_a_registry() {
