@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use testbed::guard::Guard;
 use testbed::process::{Daemon, tail, wait_for};
 use testbed::tools::{cache_dir, debian, go_tool, progress};
 
 use super::disk;
+
+/// What containerd says when it will not do what its options ask for: it would be no peer then.
+const SEQUENTIAL: &str = "unpacking will be sequential";
 
 const PATIENCE: Duration = Duration::from_secs(60);
 /// More than this machine has cores: layers wait for the network, too.
@@ -85,6 +88,11 @@ impl<'p> Room<'p> {
 
     /// Ends the side's programs and removes what they wrote.
     pub(super) fn close(mut self) -> Result<()> {
+        if self.daemon.is_some() {
+            let log = fs::read_to_string(self.guard.dir().join("containerd.log"))
+                .context("read containerd's log")?;
+            ensure!(!log.contains(SEQUENTIAL), "containerd does not unpack layers side by side here");
+        }
         let ended = self.guard.teardown();
         if let Some(daemon) = &mut self.daemon {
             daemon.reap();
@@ -181,10 +189,10 @@ impl Side {
     }
 }
 
-/// Forgets what the kernel has read, so that everybody begins with the disk. Says whether it could be done.
-pub(super) fn chill() -> Result<bool> {
+/// Forgets what the kernel has read, so that everybody begins with the disk.
+pub(super) fn chill() -> Result<()> {
     progress::run(&mut Command::new("sync"))?;
-    Ok(fs::write("/proc/sys/vm/drop_caches", "3").is_ok())
+    fs::write("/proc/sys/vm/drop_caches", "3").context("drop the page cache, which every pull begins without")
 }
 
 /// Whether the machine's disk holds what the pulls write.
