@@ -1,6 +1,10 @@
 //! What the registry is told to do wrong, and for which requests.
 
+mod meeting;
+
 use std::time::Duration;
+
+use meeting::Meeting;
 
 /// A rule: which requests are answered wrongly, how often, and in which way. Without further words all of them are,
 /// for ever.
@@ -37,6 +41,8 @@ pub enum Wrong {
     Status { code: u16, headers: Vec<(String, String)> },
     /// The connection ends without an answer.
     Close,
+    /// None is answered before all have come; if they do not, with 504.
+    Meet(Meeting),
 }
 
 // === impl Wrong ===
@@ -58,6 +64,11 @@ impl Wrong {
     /// Sends the client to another place.
     pub fn redirect(to: &str) -> Self {
         Self::Status { code: 307, headers: vec![("Location".into(), to.into())] }
+    }
+
+    /// So many requests must be under way at once.
+    pub fn meet(requests: usize) -> Self {
+        Self::Meet(Meeting::of(requests))
     }
 
     pub fn server_error() -> Self {

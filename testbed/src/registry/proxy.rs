@@ -106,6 +106,9 @@ impl Shared {
     fn answer(&self, mut request: Message, wrong: Option<&Wrong>) -> Option<Message> {
         match wrong {
             Some(Wrong::Close) => return None,
+            Some(Wrong::Meet(meeting)) if !meeting.join() => {
+                return Some(Message::response(504, "the others did not come"));
+            }
             Some(Wrong::NoRanges) => request.remove("Range"),
             Some(Wrong::Status { code, headers }) => {
                 let plain = Message::response(*code, "");
