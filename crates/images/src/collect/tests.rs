@@ -168,18 +168,23 @@ fn downloads_that_nobody_goes_on_with_are_given_up() {
 
 #[test]
 fn a_lease_waits_for_a_collection_that_decides() {
+    /// A lease that does not wait is there within a thousandth of this.
+    const BLOCKED: Duration = Duration::from_millis(300);
     let world = World::new();
     let moment = world.content.collection().unwrap();
-    let done = std::sync::atomic::AtomicBool::new(false);
+    let (tell, heard) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
-        let waiter = scope.spawn(|| {
-            let lease = world.content.hold(&[]).unwrap();
-            assert!(done.load(std::sync::atomic::Ordering::SeqCst), "it did not wait");
-            drop(lease);
+        scope.spawn(|| {
+            tell.send(None).unwrap();
+            tell.send(Some(world.content.hold(&[]).unwrap())).unwrap();
         });
-        done.store(true, std::sync::atomic::Ordering::SeqCst);
+        assert!(heard.recv().unwrap().is_none(), "it begins");
+        assert!(heard.recv_timeout(BLOCKED).is_err(), "it did not wait");
+        assert!(world.files("leases").is_empty(), "it was written while a collection decides");
         drop(moment);
-        waiter.join().unwrap();
+        let lease = heard.recv_timeout(Duration::from_secs(30)).expect("it goes on").unwrap();
+        assert!(!world.files("leases").is_empty());
+        drop(lease);
     });
 }
 
