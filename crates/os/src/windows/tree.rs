@@ -1,4 +1,7 @@
 //! Names below a directory, as paths whose every part was looked at: the tree is ours alone while it is written.
+//!
+//! Of a security descriptor only the list of who may do what (the DACL) is given to a file: owner, group and what is
+//! to be audited stay as the system made them.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, FileTimes, Metadata, OpenOptions};
@@ -77,8 +80,18 @@ impl Dir {
         Dir { path, found }
     }
 
+    /// The path of one name. Joined to a path, `C:x` would replace it and `a\b` be two names.
+    fn at(&self, name: &OsStr) -> io::Result<PathBuf> {
+        let text = name.as_encoded_bytes();
+        let is_one = !matches!(text, b"" | b"." | b"..") && !text.iter().any(|byte| br"\/:".contains(byte));
+        if is_one {
+            return Ok(self.path.join(name));
+        }
+        Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{} is not one name", name.display())))
+    }
+
     pub(crate) fn child(&self, name: &OsStr) -> io::Result<Child> {
-        let path = self.path.join(name);
+        let path = self.at(name)?;
         let found = match std::fs::symlink_metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Child::Missing),
             other => other?,
@@ -96,13 +109,13 @@ impl Dir {
     }
 
     pub(crate) fn make(&self, name: &OsStr) -> io::Result<Dir> {
-        let path = self.path.join(name);
+        let path = self.at(name)?;
         std::fs::create_dir(&path)?;
         Ok(Dir { path, found: Attributes::default() })
     }
 
     pub(crate) fn create(&self, name: &OsStr, _mode: u32) -> io::Result<File> {
-        OpenOptions::new().write(true).create_new(true).open(self.path.join(name))
+        OpenOptions::new().write(true).create_new(true).open(self.at(name)?)
     }
 
     pub(crate) fn finish(&self, name: &OsStr, file: File, wanted: &Attributes) -> io::Result<Refused> {
@@ -110,11 +123,11 @@ impl Dir {
             file.set_times(times)?;
         }
         drop(file);
-        Ok(set_by_name(&self.path.join(name), wanted))
+        Ok(set_by_name(&self.at(name)?, wanted))
     }
 
     pub(crate) fn symlink(&self, name: &OsStr, target: &OsStr, directory: bool) -> io::Result<()> {
-        let path = self.path.join(name);
+        let path = self.at(name)?;
         if directory {
             std::os::windows::fs::symlink_dir(target, &path)?;
         } else {
@@ -129,7 +142,7 @@ impl Dir {
     }
 
     pub(crate) fn hard_link(&self, name: &OsStr, from: &Dir, source: &OsStr) -> io::Result<()> {
-        std::fs::hard_link(from.path.join(source), self.path.join(name))
+        std::fs::hard_link(from.at(source)?, self.at(name)?)
     }
 
     pub(crate) fn node(&self, _name: &OsStr, _node: Node, _mode: u32) -> io::Result<()> {
@@ -138,7 +151,7 @@ impl Dir {
 
     /// The bits of a link would be those of what it leads to.
     pub(crate) fn set_child(&self, name: &OsStr, wanted: &Attributes) -> io::Result<Refused> {
-        set_times(&self.path.join(name), wanted)?;
+        set_times(&self.at(name)?, wanted)?;
         Ok(Refused::new())
     }
 
@@ -152,7 +165,7 @@ impl Dir {
     }
 
     pub(crate) fn remove(&self, name: &OsStr) -> io::Result<bool> {
-        let path = self.path.join(name);
+        let path = self.at(name)?;
         let is_dir = match std::fs::symlink_metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             other => other?.is_dir(),
@@ -168,7 +181,7 @@ impl Dir {
     /// Two names of one file are equal here only as text; a link to itself is caught by that.
     pub(crate) fn same(&self, name: &OsStr, other: &Dir, other_name: &OsStr) -> io::Result<bool> {
         let fold = |path: PathBuf| path.to_string_lossy().to_uppercase();
-        Ok(fold(self.path.join(name)) == fold(other.path.join(other_name)))
+        Ok(fold(self.at(name)?) == fold(other.at(other_name)?))
     }
 
     pub(crate) fn whiteout(&self, _name: &OsStr) -> io::Result<()> {
@@ -254,3 +267,6 @@ fn set_list(path: &Path, descriptor: PSECURITY_DESCRIPTOR) -> io::Result<()> {
     // SAFETY: the path ends with a null; the callers pass a sound descriptor that outlives the call.
     check(unsafe { SetFileSecurityW(path.as_ptr(), DACL_SECURITY_INFORMATION, descriptor) })
 }
+
+#[cfg(test)]
+mod tests;
