@@ -22,6 +22,10 @@ pub enum UnpackError {
     Case { name: String, other: String },
     #[error("{name:?} passes through more than {MOST_LINKS} links")]
     Links { name: String },
+    #[error(
+        "{name:?} passes through a link to {text:?}, which this system would not look for in the image: {why}"
+    )]
+    LinkText { name: String, text: String, why: &'static str },
     #[error("{name:?} is a hard link to {to:?}, which is not there")]
     LinkTarget { name: String, to: String },
     #[error("{name:?} is {kind}, which an image cannot bring")]

@@ -3,6 +3,10 @@
 use super::error::{UnpackError, shown};
 use super::{Layout, Limits};
 
+pub(super) use link::Way;
+
+mod link;
+
 /// What names mean to the system that is to hold them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Names {

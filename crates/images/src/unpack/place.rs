@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use os::tree::{Attributes, Child, Dir, Marks, Refused};
 
 use super::error::{UnpackError, shown};
 use super::later::{Later, Made, Short};
+use super::name::Way;
 use super::{MOST_WARNINGS, Names, Target};
 
 /// As many links as a kernel follows.
@@ -130,10 +131,11 @@ impl Place {
                     if links > MOST_LINKS {
                         return Err(UnpackError::Links { name: shown(name) });
                     }
-                    if is_rooted(&target) {
+                    let way = self.way(&target, name)?;
+                    if way.rooted {
                         trail.truncate(1);
                     }
-                    ahead.extend(steps(&target).into_iter().rev());
+                    ahead.extend(way.steps.into_iter().rev());
                 }
             }
             if trail.len() > self.depth + 1 {
@@ -141,6 +143,13 @@ impl Place {
             }
         }
         Ok(trail.pop())
+    }
+
+    /// Where a link that an entry passes through leads.
+    pub(super) fn way(&self, link: &Path, name: &[u8]) -> Result<Way, UnpackError> {
+        let text = os::tree::bytes(link.as_os_str());
+        let refused = |why| UnpackError::LinkText { name: shown(name), text: shown(&text), why };
+        self.names.way(&text).map_err(refused)
     }
 
     fn step(&mut self, here: &Spot, part: &[u8], make: bool) -> Result<Step, UnpackError> {
@@ -288,18 +297,4 @@ enum Step {
     Into(Arc<Spot>),
     Link(PathBuf),
     Missing,
-}
-
-/// A link's text in steps; names of drives and shares are dropped, as the link is to stay inside.
-pub(super) fn steps(link: &Path) -> Vec<Vec<u8>> {
-    let step = |component| match component {
-        Component::Normal(part) => Some(os::tree::bytes(part)),
-        Component::ParentDir => Some(b"..".to_vec()),
-        _ => None,
-    };
-    link.components().filter_map(step).collect()
-}
-
-pub(super) fn is_rooted(link: &Path) -> bool {
-    link.has_root() || matches!(link.components().next(), Some(Component::Prefix(_)))
 }

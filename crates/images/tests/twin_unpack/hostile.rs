@@ -8,6 +8,7 @@ use std::path::Path;
 use images::unpack::{Layout, Limits, Names, Target, Unpack};
 
 use crate::hostile_archives::{ARCHIVES, Archive, Outcome};
+use crate::hostile_on_windows::ON_WINDOWS;
 use crate::support::World;
 
 /// What an archive of a few kilobytes may need at most, whatever it claims.
@@ -81,15 +82,19 @@ fn chain(error: &dyn std::error::Error) -> String {
     format!("{error}{cause}")
 }
 
+fn archives() -> impl Iterator<Item = &'static Archive> {
+    ARCHIVES.iter().chain(ON_WINDOWS)
+}
+
 fn judge_all(how: &Unpack<'_>) {
     let mut wrong = Vec::new();
-    for archive in ARCHIVES {
+    for archive in archives() {
         let how = Unpack { layout: archive.layout, limits: limits(), ..*how };
         if let Err(why) = judge(archive, &how) {
             wrong.push(format!("{}: {why}", archive.name));
         }
     }
-    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), ARCHIVES.len(), wrong.join("\n"));
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), archives().count(), wrong.join("\n"));
 }
 
 /// The most memory this process ever had, where the system says it.
@@ -121,7 +126,8 @@ fn the_rules_of_windows_hold_wherever_they_are_tried() {
 
 #[test]
 fn there_are_enough_of_them_and_each_has_its_own_name() {
-    let names: std::collections::BTreeSet<_> = ARCHIVES.iter().map(|archive| archive.name).collect();
-    assert!(names.len() >= 60 && names.len() == ARCHIVES.len(), "{} of {}", names.len(), ARCHIVES.len());
-    assert!(ARCHIVES.iter().any(|archive| archive.layout == Layout::Windows));
+    let names: std::collections::BTreeSet<_> = archives().map(|archive| archive.name).collect();
+    let count = archives().count();
+    assert!(names.len() >= 60 && names.len() == count, "{} of {count}", names.len());
+    assert!(archives().any(|archive| archive.layout == Layout::Windows));
 }

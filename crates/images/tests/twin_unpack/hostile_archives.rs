@@ -22,8 +22,8 @@ pub(crate) enum Outcome {
     Harmless(fn(&World) -> Result<(), &'static str>),
 }
 
-const LEAVES: Outcome = Outcome::Refused("would leave the image");
-const ANYTHING: Outcome = Outcome::Harmless(|_| Ok(()));
+pub(crate) const LEAVES: Outcome = Outcome::Refused("would leave the image");
+pub(crate) const ANYTHING: Outcome = Outcome::Harmless(|_| Ok(()));
 
 const fn refused(name: &'static str, says: &'static str, layers: fn() -> Vec<Vec<u8>>) -> Archive {
     Archive { name, layout: Layout::Plain, layers, outcome: Outcome::Refused(says), on_windows: None }
@@ -41,32 +41,17 @@ const fn harmless(
     Archive { name, layout: Layout::Plain, layers, outcome: Outcome::Harmless(look), on_windows: None }
 }
 
-/// A name that Windows reads as something else and Linux does not.
-const fn on_windows(name: &'static str, says: &'static str, layers: fn() -> Vec<Vec<u8>>) -> Archive {
-    let on_windows = Some(Outcome::Refused(says));
-    Archive { name, layout: Layout::Plain, layers, outcome: ANYTHING, on_windows }
-}
-
 /// A whiteout of no name: Windows stumbles over its ending first.
 const fn hides(name: &'static str, layers: fn() -> Vec<Vec<u8>>) -> Archive {
     let on_windows = Some(Outcome::Refused(ENDING));
     Archive { name, layout: Layout::Plain, layers, outcome: LEAVES, on_windows }
 }
 
-/// A layer of a Windows image.
-const fn of_windows(
-    name: &'static str,
-    look: fn(&World) -> Result<(), &'static str>,
-    layers: fn() -> Vec<Vec<u8>>,
-) -> Archive {
-    Archive { name, layout: Layout::Windows, layers, outcome: Outcome::Harmless(look), on_windows: None }
-}
-
-fn one(layer: Layer) -> Vec<Vec<u8>> {
+pub(crate) fn one(layer: Layer) -> Vec<Vec<u8>> {
     vec![layer.done()]
 }
 
-fn new() -> Layer {
+pub(crate) fn new() -> Layer {
     Layer::new()
 }
 
@@ -75,13 +60,11 @@ fn number(header: &mut tar::Header, major: u32, minor: u32) {
     header.set_device_minor(minor).unwrap();
 }
 
-fn check(holds: bool, otherwise: &'static str) -> Result<(), &'static str> {
+pub(crate) fn check(holds: bool, otherwise: &'static str) -> Result<(), &'static str> {
     if holds { Ok(()) } else { Err(otherwise) }
 }
 
-const CHARACTER: &str = "a character that means something to Windows";
-const ENDING: &str = "ends with a dot or a space";
-const DEVICE: &str = "a device on Windows";
+pub(crate) const ENDING: &str = "ends with a dot or a space";
 
 pub(crate) const ARCHIVES: &[Archive] = &[
     // Names that climb.
@@ -449,61 +432,4 @@ pub(crate) const ARCHIVES: &[Archive] = &[
     }),
     refused("xz", "compressed with xz", || vec![b"\xfd7zXZ\0 and more".to_vec()]),
     refused("text", "", || vec![b"<html>404</html>".repeat(40)]),
-    // Names that mean something to Windows.
-    on_windows("drive-letter", CHARACTER, || one(new().file("C:/Windows/x", ""))),
-    on_windows("drive-relative", CHARACTER, || one(new().file("C:x", ""))),
-    on_windows("backslashes", CHARACTER, || one(new().file(r"..\..\outside", "evil"))),
-    on_windows("network-share", CHARACTER, || one(new().file(r"\\server\share\x", ""))),
-    on_windows("device-namespace", CHARACTER, || one(new().file(r"\\.\PhysicalDrive0", ""))),
-    on_windows("verbatim-path", CHARACTER, || one(new().file(r"\\?\C:\x", ""))),
-    on_windows("alternate-stream", CHARACTER, || one(new().file("f", "").file("f:hidden", "evil"))),
-    on_windows("stream-of-a-directory", CHARACTER, || one(new().file("d::$INDEX_ALLOCATION/x", ""))),
-    on_windows("reserved-name", DEVICE, || one(new().file("NUL", ""))),
-    on_windows("reserved-name-with-extension", DEVICE, || one(new().file("d/com1.txt", ""))),
-    on_windows("reserved-directory", DEVICE, || one(new().file("aux/x", ""))),
-    on_windows("reserved-superscript", DEVICE, || one(new().file("COM\u{b9}", ""))),
-    on_windows("reserved-console", DEVICE, || one(new().file("conout$", ""))),
-    on_windows("trailing-dot", ENDING, || one(new().file("file.", ""))),
-    on_windows("trailing-space", ENDING, || one(new().file("file ", ""))),
-    on_windows("dots-that-windows-drops", ENDING, || one(new().file("... /x", ""))),
-    on_windows("wildcard", CHARACTER, || one(new().file("a*b?", ""))),
-    on_windows("control-character", CHARACTER, || one(new().file("a\u{1}b", ""))),
-    on_windows("whiteout-of-a-device", DEVICE, || one(new().file(".wh.NUL", ""))),
-    on_windows("whiteout-with-backslash", CHARACTER, || one(new().file(r".wh...\outside", ""))),
-    on_windows("name-that-is-not-utf-8", "not UTF-8", || one(new().with(b"a\xff\xfe", REGULAR, b"", |_| {}))),
-    on_windows("two-files-that-differ-in-case", "differ only in case", || {
-        one(new().file("Readme", "1").file("README", "2"))
-    }),
-    on_windows("two-directories-that-differ-in-case", "differ only in case", || {
-        one(new().file("bin/a", "").file("Bin/b", ""))
-    }),
-    // Layers of Windows images.
-    of_windows(
-        "files-beside-files",
-        |w| check(w.has("a") && !w.has("x") && !w.has("b"), "wrong place"),
-        || {
-            one(new()
-                .file("Files/a", "")
-                .file("Hives/System_Delta", "")
-                .file("UtilityVM/Files/b", "")
-                .file("x", ""))
-        },
-    ),
-    Archive {
-        name: "files-and-up",
-        layout: Layout::Windows,
-        layers: || one(new().file("Files/../../outside", "evil")),
-        outcome: LEAVES,
-        on_windows: None,
-    },
-    of_windows(
-        "hidden-stream",
-        |w| check(w.read("f") == "x" && !w.has("f:s"), "a stream was kept"),
-        || one(new().file("Files/f", "x").file("Files/f:s", "evil")),
-    ),
-    of_windows(
-        "files-itself-as-a-link",
-        |w| check(!w.has("outside"), "followed"),
-        || one(new().symlink("Hives", "..").file("Hives/outside", "evil")),
-    ),
 ];

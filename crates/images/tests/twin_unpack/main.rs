@@ -4,6 +4,7 @@
 mod attributes;
 mod hostile;
 mod hostile_archives;
+mod hostile_on_windows;
 #[cfg(unix)]
 mod overlay;
 mod support;

@@ -8,7 +8,7 @@ use os::tree::{Attributes, Node};
 
 use super::super::error::{UnpackError, shown};
 use super::super::members::Member;
-use super::super::place::{is_rooted, name, steps};
+use super::super::place::name;
 use super::{Application, Spotted};
 
 // === impl Application ===
@@ -37,9 +37,9 @@ impl Application<'_> {
     fn leads_to_directory(&mut self, to: &Spotted<'_>, text: &Path) -> bool {
         let from: Vec<&[u8]> =
             to.parent.path.split(|byte| *byte == b'/').filter(|part| !part.is_empty()).collect();
-        let steps = steps(text);
-        let from = if is_rooted(text) { Vec::new() } else { from };
-        let all: Vec<&[u8]> = from.into_iter().chain(steps.iter().map(Vec::as_slice)).collect();
+        let Ok(way) = self.place.way(text, b"") else { return false };
+        let from = if way.rooted { Vec::new() } else { from };
+        let all: Vec<&[u8]> = from.into_iter().chain(way.steps.iter().map(Vec::as_slice)).collect();
         matches!(self.place.existing(&all, b""), Ok(Some(_)))
     }
 
@@ -53,6 +53,8 @@ impl Application<'_> {
         let missing = || UnpackError::LinkTarget { name: shown(&member.name), to: shown(target) };
         let mut parts = how.names.parts(target, how.layout, &how.limits)?.ok_or_else(missing)?;
         let last = parts.pop().ok_or_else(missing)?;
+        // A layer of Windows may name streams (`file:stream`), but to link to one would mean a drive: `C:file`.
+        how.names.check(last).map_err(|why| UnpackError::Name { name: shown(target), why })?;
         let from = self.place.existing(&parts, target)?.ok_or_else(missing)?;
         let source = name(last)?;
         let link = |dir: &os::tree::Dir, name: &OsStr| dir.hard_link(name, &from.dir, &source);
