@@ -100,6 +100,18 @@ mod tests {
     }
 
     #[test]
+    fn what_windows_layers_say_about_a_file() {
+        let body =
+            b"38 LIBARCHIVE.creationtime=1400000000\n28 MSWINDOWS.rawsd=AQAEgA==\n24 MSWINDOWS.fileattr=3\n";
+        let found = of(&Header::new_gnu(), &Records::parse(body).unwrap());
+        assert_eq!(found.created, Some(Time { seconds: 1_400_000_000, nanos: 0 }));
+        assert_eq!(found.bits, Some(3));
+        assert!(matches!(found.descriptor, Some(Descriptor::SelfRelative(raw)) if raw == [1, 0, 4, 0x80]));
+        let text = descriptor(&Records::parse(b"31 MSWINDOWS.sd=D:(A;;FA;;;SY)\n").unwrap());
+        assert!(matches!(text, Some(Descriptor::Text(text)) if text == "D:(A;;FA;;;SY)"));
+    }
+
+    #[test]
     fn a_layer_brings_no_marks_of_overlayfs() {
         for name in ["user.note", "security.capability", "system.posix_acl_access"] {
             assert!(is_carried(name), "{name}");

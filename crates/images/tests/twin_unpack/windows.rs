@@ -17,6 +17,7 @@ fn how() -> Unpack<'static> {
     Unpack { layout: Layout::Windows, ..Unpack::default() }
 }
 
+/// That the descriptor is read and not refused; what becomes of it is read back where it is given, in `os`.
 #[test]
 fn attributes_and_descriptors() {
     let world = World::new();
