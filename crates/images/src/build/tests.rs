@@ -35,11 +35,16 @@ impl World {
     }
 
     fn build(&self, text: &str) -> Result<Seen, BuildError> {
+        self.build_at(None, text)
+    }
+
+    /// The same, with the Dockerfile at a path of its own.
+    fn build_at(&self, path: Option<&Path>, text: &str) -> Result<Seen, BuildError> {
         let dockerfile = Dockerfile::parse(text)?;
         let work = tempfile::tempdir().unwrap();
         let request = Request {
             dockerfile: &dockerfile,
-            path: None,
+            path,
             context: self.dir.path(),
             os: self.os,
             architecture: "amd64",
@@ -201,6 +206,41 @@ fn a_base_from_an_archive_keeps_what_it_had() {
     windows.os = Some("windows");
     let error = windows.error("FROM oci-archive:base.tar");
     assert!(error.ends_with("no image for windows/amd64: it offers linux/amd64"), "{error}");
+}
+
+#[test]
+fn what_dockerignore_names_is_not_there_and_the_dockerfiles_own_one_wins() {
+    let world = World::new(&[
+        ("app", "x"),
+        ("secret.key", "y"),
+        ("notes.md", "z"),
+        (".dockerignore", "*.key\n.*"),
+        ("build/Own.dockerignore", "*.md\n.*\nbuild"),
+    ]);
+    let text = "FROM scratch\nCOPY . /";
+    let files = |dockerfile: &str| {
+        world.build_at(Some(&world.dir.path().join(dockerfile)), text).unwrap().files("linux")
+    };
+    assert_eq!(world.build(text).unwrap().files("linux"), ["app", "build/Own.dockerignore", "notes.md"]);
+    assert_eq!(files("build/Dockerfile"), ["app", "build/Own.dockerignore", "notes.md"]);
+    assert_eq!(files("build/Own"), ["app", "secret.key"]);
+    let error = world.error("FROM scratch\nCOPY secret.key /");
+    assert!(error.ends_with(": .dockerignore leaves it out"), "{error}");
+}
+
+#[test]
+fn add_puts_what_a_pattern_matches_into_a_directory() {
+    let world = World::new(&[("a.txt", "1"), ("b.txt", "2"), ("c.md", "3"), ("sub/d.txt", "4")]);
+    let seen = world.build("FROM scratch\nADD *.txt /d/\nADD c.md sub /e/").unwrap();
+    assert_eq!(seen.files("linux"), ["d/a.txt", "d/b.txt", "e/c.md", "e/d.txt"]);
+}
+
+#[test]
+fn labels_are_in_the_configuration_and_the_last_of_a_name_wins() {
+    let world = World::new(&[]);
+    let text = "FROM hpc\nARG V=7\nLABEL version=$V \"two words\"=\"x y\"\nLABEL a=1 empty=\nLABEL a=2";
+    let labels = &world.build(text).unwrap().json("windows")["config"]["Labels"];
+    assert_eq!(labels, &json!({"version": "7", "two words": "x y", "a": "2", "empty": ""}));
 }
 
 #[test]
