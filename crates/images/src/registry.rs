@@ -1,10 +1,10 @@
 //! Images in registries.
 //!
 //! oci-client, the crate that most Rust programs use for this, cannot carry what a node needs: its errors lose
-//! `Retry-After`, its addresses are always `/v2/` of the registry itself (no mirrors with paths of their own, no `ns=`),
-//! it holds one credential per registry, knows no identity tokens, and a 200 in answer to a range looks like a 206. So
-//! that a pull and a push have one login, one set of retries and one kind of error, all requests are made here, with
-//! the crates beneath it (reqwest and http-auth); it stays as the judge of our grammar of names, in the tests.
+//! `Retry-After`, it asks one mirror instead of the registry and none before it, it holds one credential per registry and
+//! knows no identity tokens, and what a cut or a range means is left to its caller (docs/decisions/0010). So that a pull
+//! and a push have one login, one set of retries and one kind of error, all requests are made here, with the crates
+//! beneath it (reqwest and http-auth); it stays as the judge of our grammar of names, in the tests.
 //!
 //! | module | what it knows |
 //! |---|---|
