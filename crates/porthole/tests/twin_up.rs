@@ -17,6 +17,16 @@ fn once_exits_with_the_containers_code() {
 }
 
 #[test]
+fn once_takes_the_code_of_whoever_failed_first() {
+    plays::once_takes_the_code_of_whoever_failed_first(&Stage::twin());
+}
+
+#[test]
+fn a_followed_log_grows_and_ends_with_its_container() {
+    plays::a_followed_log_grows_and_ends_with_its_container(&Stage::twin());
+}
+
+#[test]
 fn the_example_greets() {
     plays::the_example_greets(&Stage::twin(), "hello.yaml", 10);
 }

@@ -23,6 +23,16 @@ fn once_exits_with_the_containers_code() {
 }
 
 #[test]
+fn once_takes_the_code_of_whoever_failed_first() {
+    plays::once_takes_the_code_of_whoever_failed_first(&Stage::wine());
+}
+
+#[test]
+fn a_followed_log_grows_and_ends_with_its_container() {
+    plays::a_followed_log_grows_and_ends_with_its_container(&Stage::wine());
+}
+
+#[test]
 fn the_example_greets() {
     plays::the_example_greets(&Stage::wine(), "hello-windows.yaml", 3);
 }

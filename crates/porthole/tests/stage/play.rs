@@ -20,7 +20,7 @@ pub(crate) struct Stage {
     dir: tempfile::TempDir,
 }
 
-/// `porthole up` in the background, with everything it says.
+/// A porthole in the background, mostly `up`, with everything it says.
 #[derive(Debug)]
 pub(crate) struct Running<'s> {
     stage: &'s Stage,
@@ -134,8 +134,12 @@ impl Stage {
 
     /// `porthole up` of this file, running.
     pub(crate) fn up(&self, file: &std::path::Path, rest: &[&str]) -> Running<'_> {
-        let file = self.host.path(file);
-        let arguments = self.arguments("up", &[&[file.as_str()], rest].concat());
+        self.start("up", &[&[self.host.path(file).as_str()], rest].concat())
+    }
+
+    /// Any verb, running.
+    pub(crate) fn start(&self, verb: &str, rest: &[&str]) -> Running<'_> {
+        let arguments = self.arguments(verb, rest);
         let mut started = self.host.start(&self.host.programs().0, &arguments);
         let said = Arc::new(Mutex::new(Vec::new()));
         let (stdout, stderr) = started.streams();
@@ -244,7 +248,7 @@ impl Running<'_> {
         self.started.kill();
     }
 
-    /// Ctrl-C.
+    /// Ctrl-C for `up`.
     pub(crate) fn interrupt(&self) {
         match &self.stage.host {
             Host::Twin { .. } => {

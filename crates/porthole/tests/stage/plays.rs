@@ -1,5 +1,8 @@
 //! What must be the same on every host: each play is a test on the twin and one under Wine.
 
+use std::io::Read;
+use std::net::TcpListener;
+
 use super::{Stage, eventually};
 
 /// A pod starts, what it writes can be read, Ctrl-C stops it with its grace, nothing is left (HP-07).
@@ -26,6 +29,47 @@ pub(crate) fn once_exits_with_the_containers_code(stage: &Stage) {
     let (code, said) = stage.up(&stage.pod("fine", &["print", "done"]), &["--once"]).wait();
     assert_eq!(code, 0, "{said:#?}");
     assert!(said.iter().any(|line| line.contains("| done")), "{said:#?}");
+    stage.assert_nothing_left();
+}
+
+/// The one that fails last is the first in the file: neither the order there nor the last word counts. It waits for
+/// somebody who hangs up without an answer, and that is code 1.
+pub(crate) fn once_takes_the_code_of_whoever_failed_first(stage: &Stage) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let file = stage.pod("pair", &["dial", &address]);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let early = "  - {name: early, image: \"dir:app\", command: [./fixture, exit, \"7\"]}\n";
+    std::fs::write(&file, text + early).unwrap();
+    let up = stage.up(&file, &["--once"]);
+    let (mut late, _) = listener.accept().unwrap();
+    // Who hangs up on words that nobody read is rude, and that is another code.
+    late.read_exact(&mut [0; b"hello\n".len()]).unwrap();
+    up.wait_for("default/pair/early ended with code 7");
+    drop(late);
+    up.wait_for("default/pair/main ended with code 1");
+    let (code, said) = up.wait();
+    assert_eq!(code, 7, "{said:#?}");
+    stage.assert_nothing_left();
+}
+
+/// Somebody follows a log: what is written later comes as well, and the container's end is the end of it, though its
+/// agent and the agent's other pod go on.
+pub(crate) fn a_followed_log_grows_and_ends_with_its_container(stage: &Stage) {
+    let other = stage.host.path(&stage.pod("other", &["graceful", "bye"]));
+    let up = stage.up(&stage.pod("web", &["graceful", "went well"]), &[&other]);
+    up.wait_for("default/web/main | ready");
+    up.wait_for("default/other/main | ready");
+    let logs = stage.start("logs", &["-f", "web"]);
+    logs.wait_for("ready");
+    let stopped = stage.porthole("stop", &["web"]);
+    assert_eq!(stopped.code, 0, "{}", stopped.stderr);
+    let (code, said) = logs.wait();
+    assert_eq!((code, said), (0, vec!["ready".to_owned(), "went well".to_owned()]));
+    assert_eq!(stage.workers().len(), 1, "{:?}", stage.host.processes());
+    up.interrupt();
+    let (code, said) = up.wait();
+    assert_eq!(code, 0, "{said:#?}");
     stage.assert_nothing_left();
 }
 
