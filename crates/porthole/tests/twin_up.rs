@@ -1,9 +1,15 @@
 //! `porthole up`, `ps`, `logs` and `doctor` on this host: real processes, real jobs.
 
+#[expect(dead_code, reason = "what a person does besides is for the other verbs")]
+mod person;
 #[expect(dead_code, reason = "each kind of stage is used by its own tests")]
 mod stage;
+#[path = "person/window.rs"]
+mod window;
 
+use person::Person;
 use stage::{Stage, eventually, plays};
+use window::Window;
 
 // proves: HP-07 twin
 #[test]
@@ -62,6 +68,39 @@ fn three_generations_end_as_one() {
 fn doctor_reports() {
     let report = plays::doctor_reports(&Stage::twin(), "linux");
     assert_eq!(report["twin"], true);
+}
+
+#[test]
+fn a_terminal_shows_a_table_that_is_drawn_over_itself_until_ctrl_c() {
+    let stage = Stage::twin();
+    let file = stage.pod_with("web", &["graceful", "bye"], "  restartPolicy: Never\n");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let ends = "  - {name: ends, image: \"dir:app\", command: [./fixture, exit, \"3\"]}\n";
+    std::fs::write(&file, text + ends).unwrap();
+    let mut person = Person::at_a_terminal(&stage, (100, 30), "up", &[file.to_str().unwrap()]);
+    let heading = vec!["POD", "CONTAINER", "STATE", "RESTARTS", "PID", "NOTE"];
+    // What was drawn before is gone: the table stands there once, and nothing else does.
+    eventually("one container runs and one has ended", || {
+        let (lines, pid) =
+            (Window::showing(&person.seen(), 100).lines(), stage.workers().first()?.pid.to_string());
+        let table: Vec<Vec<_>> = lines.iter().map(|line| line.split_whitespace().collect()).collect();
+        let ends = vec!["default/web", "ends", "Exited(3)", "0", "-", "Error"];
+        (table == [heading.clone(), ends, vec!["default/web", "main", "Running", "0", &pid]]).then_some(())
+    });
+    let said = || stage.porthole("logs", &["-c", "main", "web"]).stdout;
+    eventually("it will hear the stop", || (said() == "ready\n").then_some(()));
+    person.types("\x03");
+    assert_eq!(person.code(), 0, "{}", person.seen());
+    let (lines, last) = (
+        Window::showing(&person.seen(), 100).lines(),
+        vec!["default/web", "main", "Exited(0)", "0", "-", "Completed"],
+    );
+    let table: Vec<Vec<_>> = lines.iter().map(|line| line.split_whitespace().collect()).collect();
+    let ends = vec!["default/web", "ends", "Exited(3)", "0", "-", "Error"];
+    assert!(table.ends_with(&[heading, ends, last]), "{lines:#?}");
+    // Up over the heading and two rows, and away with them: nothing else moves the cursor.
+    assert_eq!(Window::showing(&person.seen(), 100).sequences(), ["[3A", "[J"]);
+    stage.assert_nothing_left();
 }
 
 #[test]

@@ -1,10 +1,14 @@
 //! Somebody who types a verb: with pipes, or at a terminal.
 
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::PathBuf;
+use std::iter;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 use os::job::{Job, JobName};
 use os::process::{Spawn, Waiter};
@@ -40,29 +44,37 @@ pub(crate) struct Person {
     waiter: Option<Waiter>,
     keys: File,
     seen: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
     _job: Job,
 }
 
 impl Person {
-    pub(crate) fn at_a_terminal(
-        stage: &Stage,
-        (columns, rows): (u16, u16),
-        verb: &str,
-        rest: &[&str],
-    ) -> Person {
+    pub(crate) fn at_a_terminal(stage: &Stage, size: (u16, u16), verb: &str, rest: &[&str]) -> Person {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_porthole"));
+        command.arg(verb).arg("--root").arg(stage.root()).args(rest);
+        Person::runs(&command, size, verb)
+    }
+
+    /// The same for any command. The name is for this test program's eyes: no two persons in it have the same.
+    pub(crate) fn runs(command: &Command, (columns, rows): (u16, u16), name: &str) -> Person {
         let job = JobName {
             parent: "porthole-person".into(),
-            id: format!("{}-{verb}-{columns}", std::process::id()),
+            id: format!("{}-{name}-{columns}", std::process::id()),
         };
         let job = Job::create(&job).unwrap();
-        let root = stage.root().display().to_string();
-        let program = env!("CARGO_BIN_EXE_porthole");
-        let argv = [&[program, verb, "--root", &root], rest].concat();
+        let text = |word: &OsStr| word.to_str().unwrap().to_owned();
+        let mut env: BTreeMap<String, String> = std::env::vars().collect();
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => env.insert(text(name), text(value)),
+                None => env.remove(&text(name)),
+            };
+        }
         let spawn = Spawn {
-            program: PathBuf::from(program),
-            argv: argv.into_iter().map(str::to_owned).collect(),
-            env: std::env::vars().collect(),
-            cwd: std::env::current_dir().unwrap(),
+            program: PathBuf::from(command.get_program()),
+            argv: iter::once(command.get_program()).chain(command.get_args()).map(text).collect(),
+            env: env.into_iter().collect(),
+            cwd: command.get_current_dir().map_or_else(|| std::env::current_dir().unwrap(), Path::to_owned),
             stdin: true,
             terminal: Some(Size { columns, rows }),
             ..Spawn::default()
@@ -71,14 +83,14 @@ impl Person {
         let (keys, mut screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         let seen = Arc::new(Mutex::new(Vec::new()));
         let on_screen = seen.clone();
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             let mut some = [0; 4096];
             while let Ok(read @ 1..) = screen.read(&mut some) {
                 on_screen.lock().unwrap().extend_from_slice(&some[..read]);
             }
         });
         let waiter = Some(child.waiter().unwrap());
-        Person { child, waiter, keys, seen, _job: job }
+        Person { child, waiter, keys, seen, reader, _job: job }
     }
 
     pub(crate) fn types(&mut self, keys: &str) {
@@ -101,8 +113,10 @@ impl Person {
         eventually(&format!("{words:?} is seen"), || self.has_seen(words).then_some(()));
     }
 
-    /// Waits for the end; the exit code.
+    /// Waits for the end, and for the last word on the screen; the exit code.
     pub(crate) fn code(&mut self) -> u32 {
-        self.waiter.take().unwrap().wait().unwrap().code
+        let code = self.waiter.take().unwrap().wait().unwrap().code;
+        eventually("the screen is still", || self.reader.is_finished().then_some(()));
+        code
     }
 }
