@@ -1,9 +1,14 @@
 //! ls, inspect, rm, gc, fsck: what is here, who uses it, and how it goes.
 
+use std::fs::File;
+use std::time::{Duration, SystemTime};
+
 use testbed::image::{ImageBuilder, Layer};
 
 use super::desk::{Desk, bytes_in};
 use super::stage::{Stage, eventually};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[test]
 fn ls_and_inspect_show_what_is_here() {
@@ -113,6 +118,25 @@ fn gc_frees_what_nobody_uses_and_says_how_much() {
     desk.run(&["gc", "--high", "101"]).refused(2, &["101"]);
     desk.run(&["gc", "--high", "50", "--low", "60"]).refused(2, &["--low"]);
     desk.run(&["gc", "--min-age", "soon"]).refused(2, &["wanted a number and s, m, h or d"]);
+}
+
+#[test]
+fn gc_frees_what_nobody_used_for_so_long_however_empty_the_disk_is() {
+    let desk = Desk::new();
+    let (old, new) =
+        (desk.pull(&Desk::image("old"), "try/old:1"), desk.pull(&Desk::image("new"), "try/new:1"));
+    let id = desk.json(&["inspect", &old])["images"][0]["id"].as_str().expect("an id").to_owned();
+    let used = File::create(desk.root().join("images/used").join(&id["sha256:".len()..])).expect("made");
+    used.set_modified(SystemTime::now() - 8 * DAY).expect("eight days ago");
+    // The disk has room enough for all of them.
+    let gc = |most: &str| desk.json(&["gc", "--high", "100", "--low", "100", "--max-age", most]);
+    assert_eq!((gc("9d")["images"].clone(), desk.names().len()), (serde_json::json!([]), 2));
+    let freed = gc("7d");
+    assert_eq!(freed["images"], serde_json::json!([{"id": id, "names": [old]}]));
+    assert_eq!(desk.names(), [new]);
+    desk.ok(&["fsck"]);
+    desk.run(&["gc", "--max-age", "old"]).refused(2, &["wanted a number and s, m, h or d"]);
+    desk.run(&["gc", "--all", "--max-age", "7d"]).refused(2, &["cannot be used with"]);
 }
 
 #[test]
