@@ -134,11 +134,13 @@ fn an_index_offers_an_image_for_each_windows_build() {
 #[test]
 fn a_pause_image_is_one_program() {
     let dir = tempfile::tempdir().expect("a directory");
-    let program = dir.path().join("any");
-    std::fs::write(&program, "static").expect("written");
+    let program = std::env::var_os("PORTHOLE_FIXTURE").expect("PORTHOLE_FIXTURE is set by the gate");
+    let image = pause(&program).expect("made");
     let path = dir.path().join("pause.tar");
-    pause(&program).expect("made").write_oci_archive(&path).expect("written");
+    image.write_oci_archive(&path).expect("written");
     let config = inspect(&format!("oci-archive:{}", path.display()), &["--config"]);
     assert_eq!(config["config"]["Entrypoint"], serde_json::json!(["/pause"]));
     assert_eq!(config["rootfs"]["diff_ids"].as_array().map(Vec::len), Some(1));
+    // With nothing beside it, not even a loader: so it needs no library.
+    assert_eq!(run_inside(&image, &["/pause", "list", "/"]), "pause");
 }
