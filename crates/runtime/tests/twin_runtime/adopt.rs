@@ -1,5 +1,7 @@
 //! Agents that go without a word, and those that come after them.
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::time::Duration;
 
 use holder::exit::ExitReason;
@@ -16,14 +18,22 @@ fn everything_is_adopted_as_it_was() {
     let running = world.start(&pod, world.config("running", &["lines", "0", "20"]));
     let ended = world.start(&pod, world.config("ended", &["exit", "5"]));
     world.runtime().wait(&ended).unwrap();
-    let ends = world.start(&pod, world.config("ends", &["sleep", "0.5"]));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let ends = world.start(&pod, world.config("ends", &["dial", &address]));
     let created = world.create(&pod, world.config("created", &["pause"])).unwrap();
     world.says(&running, "line 3");
     let before = world.runtime().status(&running).unwrap();
     let ended_before = world.runtime().status(&ended).unwrap();
+    let record = world.runtime().node().layout.pod(&pod).container("ends", 0).exit();
     world.close();
-    // It ends with no agent there.
-    std::thread::sleep(Duration::from_millis(600));
+    // It waits for a word, and ends with no agent there.
+    assert!(!record.exists());
+    let (mut peer, _) = listener.accept().unwrap();
+    peer.read_exact(&mut [0; b"hello\n".len()]).unwrap();
+    peer.write_all(b"go\n").unwrap();
+    drop(peer);
+    eventually("its holder has written down how", || record.exists().then_some(()));
     world.reopen();
     let runtime = world.runtime();
     let after = runtime.status(&running).unwrap();
