@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 
+use os::terminal::Size;
 use runtime::admit::Admitted;
 use runtime::ids::PodId;
 use runtime::layout::{ContainerDir, Layout, PodDir};
@@ -120,6 +121,7 @@ impl Screen {
         let rows: Vec<_> =
             self.rows.iter().map(|((pod, container), row)| row.cells(pod, container)).collect();
         let text = table(&["POD", "CONTAINER", "STATE", "RESTARTS", "PID", "NOTE"], &rows);
+        let text = fitted(&text, os::terminal::size().ok());
         self.drawn = text.lines().count();
         let mut out = io::stdout().lock();
         drop(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
@@ -127,10 +129,29 @@ impl Screen {
 
     fn erase(&mut self) {
         if self.live && self.drawn > 0 {
-            drop(write!(io::stdout(), "\x1b[{}A\x1b[J", self.drawn));
+            // From the first column, where the `^C` that the terminal shows does not leave it; and at once, because
+            // what comes next may go another way to the same terminal.
+            let mut out = io::stdout().lock();
+            drop(write!(out, "\r\x1b[{}A\x1b[J", self.drawn).and_then(|()| out.flush()));
             self.drawn = 0;
         }
     }
+}
+
+/// As much of a table as the terminal shows line for line: a line that went on in the next, or one that left at the
+/// top, could not be erased.
+fn fitted(table: &str, terminal: Option<Size>) -> String {
+    let Some(Size { columns, rows }) = terminal.filter(|size| size.columns > 1 && size.rows > 2) else {
+        return table.to_owned();
+    };
+    let (columns, room) = (usize::from(columns), usize::from(rows) - 1);
+    let cut = |line: &str| line.chars().take(columns).collect::<String>() + "\n";
+    let lines = table.lines().count();
+    if lines <= room {
+        return table.lines().map(cut).collect();
+    }
+    let more = format!("… and {} more: porthole ps", lines - (room - 1));
+    table.lines().take(room - 1).chain([more.as_str()]).map(cut).collect()
 }
 
 // === impl Row ===
@@ -181,5 +202,25 @@ impl Row {
             pid,
             self.note.clone(),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size(columns: u16, rows: u16) -> Option<Size> {
+        Some(Size { columns, rows })
+    }
+
+    #[test]
+    fn no_line_is_longer_than_the_terminal_is_wide_nor_the_table_higher() {
+        let table = "POD   NOTE\na     größer\nb\nc\n";
+        assert_eq!(fitted(table, None), table);
+        assert_eq!(fitted(table, size(80, 5)), table);
+        assert_eq!(fitted(table, size(8, 5)), "POD   NO\na     gr\nb\nc\n");
+        assert_eq!(fitted(table, size(80, 4)), "POD   NOTE\na     größer\n… and 2 more: porthole ps\n");
+        // Whoever does not say how large it is gets everything.
+        assert_eq!(fitted(table, size(0, 0)), table);
     }
 }
