@@ -15,6 +15,7 @@
 //! | `place` | directories below the root, each opened once |
 //! | `trail` | the same directories at the end, when they get their attributes |
 //! | `application` | entries become files; whiteouts take effect |
+//! | `budget` | how much may be remembered of names |
 //! | `later` | small files are finished in a thread of their own |
 //! | `crowd` | whether a core is to spare for such a thread |
 
@@ -33,6 +34,7 @@ use application::Application;
 
 mod application;
 mod attributes;
+mod budget;
 mod compression;
 mod crowd;
 mod error;
@@ -78,6 +80,8 @@ pub struct Limits {
     pub depth: usize,
     /// Of an extension header (long names, attributes) of one entry, in memory.
     pub header: usize,
+    /// Of what must be known of all names until the layer ends, in memory.
+    pub names: usize,
 }
 
 /// How a layer is unpacked. `Unpack::default()` makes a flat directory for this host.
@@ -162,7 +166,14 @@ impl Default for Unpack<'_> {
 impl Default for Limits {
     /// Far above the largest images known, far below what a machine dies of.
     fn default() -> Self {
-        Limits { entries: 2_000_000, bytes: 256 << 30, path: 4096, depth: 256, header: 1 << 20 }
+        Limits {
+            entries: 2_000_000,
+            bytes: 256 << 30,
+            path: 4096,
+            depth: 256,
+            header: 1 << 20,
+            names: 512 << 20,
+        }
     }
 }
 

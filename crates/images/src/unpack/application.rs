@@ -51,7 +51,7 @@ impl<'a> Application<'a> {
         later: Later,
         crowd: &'a Crowd,
     ) -> Result<Self, UnpackError> {
-        let place = Place::open(root, how.names, how.limits.depth, how.target, later)?;
+        let place = Place::open(root, how.names, &how.limits, how.target, later)?;
         let report = Report::default();
         Ok(Application { how, crowd, place, brought: Brought::new(), spelled: HashMap::new(), report })
     }
@@ -91,8 +91,7 @@ impl<'a> Application<'a> {
         if !matches!(member.kind, Kind::Directory) {
             return Err(UnpackError::Escapes { name: shown(&member.name) });
         }
-        self.place.describe(Vec::new(), Vec::new(), member.attributes.clone());
-        Ok(())
+        self.place.describe(Vec::new(), Vec::new(), member.attributes.clone())
     }
 
     fn put<R: BufRead>(
@@ -113,6 +112,7 @@ impl<'a> Application<'a> {
             }
         }
         if self.how.target == Target::Flat {
+            self.place.remember(to.key.len())?;
             self.brought.insert(to.key.clone());
         }
         Ok(())
@@ -138,14 +138,13 @@ impl<'a> Application<'a> {
         if !self.place.make_first(&to.parent, to.part)? {
             let there = to.parent.dir.child(&to.name).map_err(self.place.failed(&to.path))?;
             if let Child::Directory(dir) = there {
-                self.place.found(dir, to.key.clone(), to.path.clone());
+                self.place.found(dir, to.key.clone(), to.path.clone())?;
             } else {
                 self.place.remove(&to.parent, to.part)?;
                 self.place.make(&to.parent, to.part)?;
             }
         }
-        self.place.describe(to.key.clone(), to.path.clone(), member.attributes.clone());
-        Ok(())
+        self.place.describe(to.key.clone(), to.path.clone(), member.attributes.clone())
     }
 
     fn hide(&mut self, parts: &[&[u8]], hidden: &[u8], name: &[u8]) -> Result<(), UnpackError> {
@@ -185,9 +184,13 @@ impl<'a> Application<'a> {
         for part in parts {
             key.extend(self.how.names.key(part));
             exact.extend_from_slice(part);
-            let known = self.spelled.entry(key.clone()).or_insert_with(|| exact.clone());
-            if *known != exact {
-                return Err(UnpackError::Case { name: shown(name), other: shown(known) });
+            match self.spelled.get(&key) {
+                Some(known) if *known == exact => {}
+                Some(known) => return Err(UnpackError::Case { name: shown(name), other: shown(known) }),
+                None => {
+                    self.place.remember(key.len() + exact.len())?;
+                    self.spelled.insert(key.clone(), exact.clone());
+                }
             }
             key.push(b'/');
             exact.push(b'/');

@@ -132,8 +132,9 @@ impl<R: BufRead> Reader<R> {
         records: &Records,
     ) -> Result<Kind, UnpackError> {
         Ok(match header.entry_type() {
-            // Before there was a type for directories, the slash said it.
-            EntryType::Regular if name.ends_with(b"/") => Kind::Directory,
+            // Before there was a type for directories, the slash said it; where there is one, it says nothing. Whoever
+            // read the next body as headers would see other files than those who scan images.
+            EntryType::Regular if header.as_old().linkflag == [0] && name.ends_with(b"/") => Kind::Directory,
             EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => {
                 self.begin(size)?;
                 self.file(header, name, size, records)?

@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use os::tree::{Attributes, Child, Dir, Marks, Refused};
 
+use super::budget::{Budget, weight};
 use super::error::{UnpackError, shown};
 use super::later::{Later, Made, Short};
 use super::name::Way;
-use super::{MOST_WARNINGS, Names, Target};
+use super::{Limits, MOST_WARNINGS, Names, Target};
 
 /// As many links as a kernel follows.
 pub(super) const MOST_LINKS: usize = 40;
@@ -44,6 +45,7 @@ pub(super) struct Place {
     path: PathBuf,
     names: Names,
     depth: usize,
+    budget: Budget,
     marks: Option<Marks>,
     open: HashMap<Vec<u8>, Arc<Spot>>,
     /// By key, with the path.
@@ -61,7 +63,7 @@ impl Place {
     pub(super) fn open(
         path: &Path,
         names: Names,
-        depth: usize,
+        limits: &Limits,
         target: Target,
         later: Later,
     ) -> Result<Place, UnpackError> {
@@ -74,7 +76,8 @@ impl Place {
             root: Arc::new(Spot { dir, key: Vec::new(), path: Vec::new() }),
             path: path.to_owned(),
             names,
-            depth,
+            depth: limits.depth,
+            budget: Budget::new(limits.names),
             marks,
             open: HashMap::new(),
             seen: BTreeMap::new(),
@@ -161,7 +164,7 @@ impl Place {
         let name = name(part)?;
         match here.dir.child(&name).map_err(self.failed(&path))? {
             Child::Link(target) => return Ok(Step::Link(target)),
-            Child::Directory(dir) => return Ok(Step::Into(self.found(dir, key, path))),
+            Child::Directory(dir) => return self.found(dir, key, path).map(Step::Into),
             Child::Other | Child::Missing if !make => return Ok(Step::Missing),
             Child::Other => {
                 self.settle()?;
@@ -173,10 +176,28 @@ impl Place {
     }
 
     /// A directory that was there before.
-    pub(super) fn found(&mut self, dir: Dir, key: Vec<u8>, path: Vec<u8>) -> Arc<Spot> {
-        let first = || (path.clone(), Seen::Found(dir.found().clone()));
-        self.seen.entry(key.clone()).or_insert_with(first);
-        self.keep(Spot { dir, key, path })
+    pub(super) fn found(&mut self, dir: Dir, key: Vec<u8>, path: Vec<u8>) -> Result<Arc<Spot>, UnpackError> {
+        if !self.seen.contains_key(&key) {
+            self.see(key.clone(), path.clone(), Seen::Found(dir.found().clone()))?;
+        }
+        Ok(self.keep(Spot { dir, key, path }))
+    }
+
+    /// Remembers a directory, which is called by its path once more when the layer ends.
+    fn see(&mut self, key: Vec<u8>, path: Vec<u8>, seen: Seen) -> Result<(), UnpackError> {
+        let attributes = match &seen {
+            Seen::Found(attributes) | Seen::Described(attributes) => weight(attributes),
+            Seen::Made => 0,
+        };
+        let new = if self.seen.contains_key(&key) { 0 } else { key.len() + 2 * path.len() };
+        self.budget.take(new + attributes)?;
+        self.seen.insert(key, (path, seen));
+        Ok(())
+    }
+
+    /// Room for something else that is known of a name.
+    pub(super) fn remember(&mut self, bytes: usize) -> Result<(), UnpackError> {
+        self.budget.take(bytes)
     }
 
     /// A new directory, which the layer may describe later.
@@ -199,7 +220,7 @@ impl Place {
         if let Some(marks) = self.marks.filter(|_| self.hidden.contains(&key)) {
             dir.make_opaque(marks).map_err(self.failed(&path))?;
         }
-        self.seen.insert(key.clone(), (path.clone(), Seen::Made));
+        self.see(key.clone(), path.clone(), Seen::Made)?;
         Ok(self.keep(Spot { dir, key, path }))
     }
 
@@ -245,14 +266,15 @@ impl Place {
         std::mem::take(&mut self.short)
     }
 
-    /// Removes a name. What was known below it is forgotten.
+    /// Removes a name. What was known below it is forgotten; and every directory is looked for anew, because on Windows
+    /// the one that went may have had a second name (`LONGNA~1`), which what comes in its place may have, too.
     pub(super) fn remove(&mut self, parent: &Spot, part: &[u8]) -> Result<(), UnpackError> {
         self.settle()?;
         let was_directory =
             parent.dir.remove(&name(part)?).map_err(self.failed(&joined(&parent.path, part)))?;
         if was_directory {
             let key = self.key(parent, part);
-            self.open.retain(|known, _| !known.starts_with(&key));
+            self.open.clear();
             let below: Vec<_> = self.below(&key).cloned().collect();
             for known in below {
                 self.seen.remove(&known);
@@ -269,12 +291,19 @@ impl Place {
     }
 
     /// What a directory that was seen is to be given at the end.
-    pub(super) fn describe(&mut self, key: Vec<u8>, path: Vec<u8>, attributes: Attributes) {
-        self.seen.insert(key, (path, Seen::Described(attributes)));
+    pub(super) fn describe(
+        &mut self,
+        key: Vec<u8>,
+        path: Vec<u8>,
+        attributes: Attributes,
+    ) -> Result<(), UnpackError> {
+        self.see(key, path, Seen::Described(attributes))
     }
 
-    pub(super) fn hide(&mut self, key: Vec<u8>) {
+    pub(super) fn hide(&mut self, key: Vec<u8>) -> Result<(), UnpackError> {
+        self.budget.take(key.len())?;
         self.hidden.insert(key);
+        Ok(())
     }
 
     /// The root, and the directories below it by path, each after all that is in it.
@@ -297,4 +326,26 @@ enum Step {
     Into(Arc<Spot>),
     Link(PathBuf),
     Missing,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::later;
+    use super::*;
+
+    /// On Windows a directory is reached by its path, and may have a second name there: what was cached by that name
+    /// would be a way through the link that comes in its place.
+    #[test]
+    fn after_a_directory_went_no_other_is_taken_for_real_without_a_look() {
+        let dir = tempfile::tempdir().unwrap();
+        let (later, _finisher) = later::pair();
+        let names = Names { windows: true, fold: true };
+        let mut place = Place::open(dir.path(), names, &Limits::default(), Target::Flat, later).unwrap();
+        let root = place.directory(&[], b"").unwrap();
+        place.directory(&[b"long directory name"], b"").unwrap();
+        place.directory(&[b"LONGDI~1"], b"").unwrap();
+        assert_eq!(place.open.len(), 2);
+        place.remove(&root, b"long directory name").unwrap();
+        assert!(place.open.is_empty(), "{:?}", place.open.keys());
+    }
 }

@@ -47,7 +47,7 @@ pub(super) fn remove(place: &mut Place, at: &Spot, hidden: &[u8], own: &Brought)
     }
     match at.dir.child(&name(hidden)?).map_err(place.failed(&path))? {
         Child::Directory(dir) => {
-            let inner = place.found(dir, key, path);
+            let inner = place.found(dir, key, path)?;
             remove_all(place, &inner, own)
         }
         _ => Ok(()),
@@ -70,8 +70,7 @@ pub(super) fn mark(place: &mut Place, at: &Spot, hidden: &[u8], marks: Marks) ->
         Child::Directory(dir) => dir.make_opaque(marks).map_err(place.failed(&path))?,
         Child::Link(_) | Child::Other => {}
     }
-    place.hide(key);
-    Ok(())
+    place.hide(key)
 }
 
 #[cfg(test)]

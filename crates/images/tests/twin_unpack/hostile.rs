@@ -49,7 +49,7 @@ fn beside(world: &World) -> BTreeMap<String, String> {
 }
 
 fn limits() -> Limits {
-    Limits { bytes: 5 << 20, entries: 2000, ..Limits::default() }
+    Limits { bytes: 5 << 20, entries: 2000, names: 4 << 20, ..Limits::default() }
 }
 
 fn judge(archive: &Archive, how: &Unpack<'_>) -> Result<(), String> {

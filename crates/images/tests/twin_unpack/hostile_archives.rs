@@ -222,7 +222,7 @@ pub(crate) const ARCHIVES: &[Archive] = &[
         |w| check(w.read("f") == "x", "lost"),
         || one(new().file("f", "x").hard_link("f", "f")),
     ),
-    refused("hard-link-to-a-directory", "", || one(new().dir("d").hard_link("h", "d"))),
+    refused("hard-link-to-a-directory", "write ", || one(new().dir("d").hard_link("h", "d"))),
     refused("hard-link-replaces-its-own-source", "is not there", || {
         one(new().file("d/f", "x").hard_link("d", "d/f"))
     }),
@@ -341,7 +341,7 @@ pub(crate) const ARCHIVES: &[Archive] = &[
     refused("size-beyond-the-limit", "is larger than", || {
         one(new().with(b"f", REGULAR, b"x", |header| header.set_size(1 << 62)))
     }),
-    refused("size-of-all-ones", "", || {
+    refused("size-of-all-ones", "is larger than", || {
         one(new().with(b"f", REGULAR, b"x", |header| header.as_old_mut().size = [0xff; 12]))
     }),
     refused("size-that-is-no-number", "size is not a number", || {
@@ -395,6 +395,32 @@ pub(crate) const ARCHIVES: &[Archive] = &[
         let records: [(&str, &[u8]); 2] = [("GNU.sparse.major", b"1"), ("GNU.sparse.realsize", b"100")];
         one(new().records(&records).file("f", "1000000000\n0\n1\n"))
     }),
+    refused("names-that-need-much-memory", "names of the layer need more than", || {
+        let deep = |number| format!("{}f", format!("{number:015}/").repeat(250));
+        one((0..100).fold(new(), |layer, number| {
+            layer.raw("@", EntryType::GNULongName, "", deep(number).as_bytes()).file("f", "")
+        }))
+    }),
+    refused("attributes-that-need-much-memory", "names of the layer need more than", || {
+        let value = [b'x'; 60_000];
+        one((0..100).fold(new(), |layer, number| {
+            layer.records(&[("SCHILY.xattr.user.large", &value)]).dir(&format!("d{number}"))
+        }))
+    }),
+    harmless(
+        "file-with-a-slash-behind-it",
+        |w| check(w.root().join("f").is_file() && !w.has("hidden"), "its bytes were read as headers"),
+        || one(new().raw("f/", REGULAR, "", &new().file("hidden", "").done())),
+    ),
+    harmless(
+        "directory-of-the-oldest-kind",
+        |w| check(w.root().join("d").is_dir() && w.has("after"), "read on in the wrong place"),
+        || {
+            one(new()
+                .with(b"d/", REGULAR, b"", |header| header.as_old_mut().linkflag = [0])
+                .file("after", ""))
+        },
+    ),
     refused("only-headers-for-ever", "more than 2000 entries", || {
         one((0..2001).fold(new(), |layer, _| layer.raw("g", EntryType::XGlobalHeader, "", b"")))
     }),
@@ -431,5 +457,5 @@ pub(crate) const ARCHIVES: &[Archive] = &[
         vec![gzip(&[new().file("f", "x").gzip(), vec![7; 512]].concat())]
     }),
     refused("xz", "compressed with xz", || vec![b"\xfd7zXZ\0 and more".to_vec()]),
-    refused("text", "", || vec![b"<html>404</html>".repeat(40)]),
+    refused("text", "checksum is wrong", || vec![b"<html>404</html>".repeat(40)]),
 ];

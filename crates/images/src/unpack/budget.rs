@@ -1,0 +1,69 @@
+//! What is remembered of a layer's names is foreign, too: few bytes of an archive can name deep directories that are
+//! all to be made, described and reported.
+
+use os::tree::{Attributes, Descriptor};
+
+use super::error::UnpackError;
+
+/// What an entry of a map costs beside its bytes, about.
+const ENTRY: usize = 96;
+
+/// How much of this may still come.
+#[derive(Debug)]
+pub(super) struct Budget {
+    limit: usize,
+    left: usize,
+}
+
+// === impl Budget ===
+
+impl Budget {
+    pub(super) fn new(limit: usize) -> Budget {
+        Budget { limit, left: limit }
+    }
+
+    /// Takes what a new entry of so many bytes costs.
+    pub(super) fn take(&mut self, bytes: usize) -> Result<(), UnpackError> {
+        let left = self.left.checked_sub(bytes.saturating_add(ENTRY));
+        self.left = left.ok_or(UnpackError::Names { limit: self.limit })?;
+        Ok(())
+    }
+}
+
+/// What attributes cost beyond their place in an entry.
+pub(super) fn weight(attributes: &Attributes) -> usize {
+    let extended = attributes.extended.iter().map(|(name, value)| name.len() + value.len() + ENTRY);
+    let descriptor = match &attributes.descriptor {
+        Some(Descriptor::SelfRelative(bytes)) => bytes.len(),
+        Some(Descriptor::Text(text)) => text.len(),
+        None => 0,
+    };
+    extended.sum::<usize>() + descriptor
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_spent_does_not_come_back() {
+        let mut budget = Budget::new(3 * ENTRY);
+        assert!(budget.take(ENTRY).is_ok());
+        let error = budget.take(1).unwrap_err().to_string();
+        assert!(error.contains("more than 288 bytes"), "{error}");
+        assert!(budget.take(usize::MAX).is_err());
+        assert!(budget.take(0).is_ok());
+    }
+
+    #[test]
+    fn attributes_weigh_what_they_hold() {
+        let plain = Attributes { mode: Some(0o755), ..Attributes::default() };
+        assert_eq!(weight(&plain), 0);
+        let heavy = Attributes {
+            extended: vec![("user.a".into(), vec![0; 1000])],
+            descriptor: Some(Descriptor::Text("D:".to_owned())),
+            ..plain
+        };
+        assert_eq!(weight(&heavy), 1000 + 6 + ENTRY + 2);
+    }
+}
