@@ -61,6 +61,9 @@ pub trait Blobs: Sync {
     /// The bytes of a configuration or a layer from some place on. The caller checks their number and digest.
     fn stream(&self, wanted: &Descriptor, from: u64) -> Result<Box<dyn Read + Send + '_>, Self::Error>;
 
+    /// What came of a blob is another one. Who has several places to ask asks another one first the next time.
+    fn damaged(&self, _wanted: &Digest) {}
+
     /// What a stream ended with.
     fn broken(error: io::Error) -> Self::Error;
 

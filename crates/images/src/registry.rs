@@ -12,7 +12,7 @@
 //! | `backoff` | when to ask again |
 //! | `challenge`, `login` | what a registry wants to see, and who shows it |
 //! | `endpoint`, `client`, `identity` | one address: requests, redirects, certificates |
-//! | `session` | all addresses of a registry, in their order |
+//! | `session`, `trust` | all addresses of a registry, in their order |
 //! | `course`, `segment`, `stream` | a blob: ranges, cuts, and what is fetched ahead |
 //! | `foreign` | layers that are elsewhere |
 //! | `network` | the one thread that waits for all of this |
@@ -30,6 +30,7 @@ pub(crate) mod network;
 mod segment;
 mod session;
 mod stream;
+mod trust;
 
 use std::sync::Arc;
 
@@ -106,6 +107,11 @@ impl<'a> Remote<'a> {
     /// error of the stream is an [`std::io::Error`] around a [`PullError`]. It begins to come at once.
     pub fn blob(&self, wanted: &Descriptor, from: u64) -> Result<BlobStream<'a>, PullError> {
         BlobStream::open(&self.session, self.reference.to_string(), wanted, from, self.caller)
+    }
+
+    /// What came of a blob had another digest.
+    pub(crate) fn damaged(&self, digest: &Digest) {
+        self.session.trust.damaged(digest.as_str());
     }
 
     /// How many bytes of blobs came.

@@ -105,6 +105,9 @@ impl<B: Blobs> Pull<'_, B> {
                 Err(ImageError::Depot(DepotError::Damaged { resumed, .. })) if resumed > 0 => {}
                 Err(ImageError::Depot(error @ DepotError::Damaged { .. })) if again > 0 => {
                     again -= 1;
+                    if let DepotError::Damaged { wanted, .. } = &error {
+                        self.blobs.damaged(wanted);
+                    }
                     let (reference, why) = (self.name.to_owned(), error.to_string());
                     let delay = std::time::Duration::ZERO;
                     (self.caller.tell)(&Progress::Retrying { reference, why, delay });

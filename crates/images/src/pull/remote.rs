@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 
 use crate::blobs::{Blobs, Root};
+use crate::digest::Digest;
 use crate::document::Descriptor;
 use crate::registry::Remote;
 use crate::registry::answer::PullError;
@@ -28,6 +29,10 @@ impl Blobs for Remote<'_> {
 
     fn stream(&self, wanted: &Descriptor, from: u64) -> Result<Box<dyn Read + Send + '_>, PullError> {
         Ok(Box::new(self.blob(wanted, from)?))
+    }
+
+    fn damaged(&self, digest: &Digest) {
+        Remote::damaged(self, digest);
     }
 
     fn broken(error: io::Error) -> PullError {

@@ -14,7 +14,7 @@ const GROWTH: u32 = 4;
 /// A registry may ask for more; whoever pulls has better things to do than to sleep for an hour.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// Whoever got this far since the last failure may fail as often again: a large blob over a bad line has many cuts.
-const PROGRESS: u64 = 64 << 10;
+pub(super) const PROGRESS: u64 = 64 << 10;
 
 /// The failures of one question.
 #[derive(Debug, Default)]

@@ -20,6 +20,8 @@ const MOST_REDIRECTS: usize = 10;
 pub(crate) struct Endpoint {
     /// As errors call it.
     pub(crate) name: String,
+    /// Its place in the order of a registry's.
+    pub(super) number: usize,
     pub(super) abilities: Abilities,
     /// A mirror that cannot be reached is asked last for the rest of a pull: each try costs a timeout.
     down: AtomicBool,
@@ -66,6 +68,7 @@ enum Verdict {
 
 impl Endpoint {
     pub(super) fn new(
+        number: usize,
         host: &Host,
         registry: &str,
         credentials: Vec<Credential>,
@@ -75,6 +78,7 @@ impl Endpoint {
         let name = if host.stands_in { authority(&host.base) } else { registry.to_owned() };
         let plain = host.base.scheme() == "http";
         Ok(Endpoint {
+            number,
             abilities: host.abilities,
             down: AtomicBool::new(false),
             base: host.base.clone(),

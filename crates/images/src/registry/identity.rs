@@ -15,6 +15,8 @@ use crate::hosts::HostsError;
 
 /// A certificate with its key, which is in the same file if no other is named.
 pub(super) fn identity(certificate: &Path, key: Option<&Path>) -> Result<Identity, HostsError> {
+    // One file may be named as both.
+    let key = key.filter(|key| *key != certificate);
     let (mut text, key_text) = (pem(certificate)?, key.map(pem).transpose()?);
     let chain: Vec<_> = CertificateDer::pem_slice_iter(&text).filter_map(Result::ok).collect();
     if chain.is_empty() {

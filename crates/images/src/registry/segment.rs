@@ -14,8 +14,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 
 use super::answer::PullError;
-use super::backoff::Tries;
-use super::course::Asked;
+use super::backoff::{PROGRESS, Tries};
+use super::course::{Asked, Course};
 use super::endpoint::Ask;
 use super::session::Session;
 use super::{foreign, network};
@@ -57,6 +57,16 @@ pub(super) struct Segment {
     window: Arc<Semaphore>,
     task: AbortHandle,
     _ahead: Option<OwnedSemaphorePermit>,
+}
+
+/// An answer that fits what was asked for.
+struct Answer {
+    /// As errors call who gave it.
+    registry: String,
+    /// None of the registry's, where a layer is elsewhere.
+    endpoint: Option<usize>,
+    response: Response,
+    course: Course,
 }
 
 /// The network's side.
@@ -135,9 +145,7 @@ impl Download {
 
     /// One answer. Afterwards it has come further, unless it is not to go on, or there is an error.
     async fn part(&mut self) -> Result<bool, PullError> {
-        let (registry, mut response) = self.open().await?;
-        let asked = self.asked(&registry);
-        let course = asked.course(response.status().as_u16(), response.headers())?;
+        let Answer { registry, endpoint, mut response, course } = self.open().await?;
         if course.whole && self.ahead {
             self.tell(Piece::Unranged);
             return Ok(false);
@@ -146,8 +154,25 @@ impl Download {
             self.end = course.end;
         }
         self.tell(Piece::Opened { end: self.end, whole: course.whole });
+        let begun = self.at;
+        let taken = self.take(&registry, &mut response, course).await;
+        if let (Err(_), Some(endpoint)) = (&taken, endpoint)
+            && self.at - begun < PROGRESS
+        {
+            self.session.trust.broke(&self.wanted.digest, endpoint);
+        }
+        taken.map(|()| true)
+    }
+
+    /// The bytes of one answer.
+    async fn take(
+        &mut self,
+        registry: &str,
+        response: &mut Response,
+        course: Course,
+    ) -> Result<(), PullError> {
         let mut skip = course.skip;
-        while let Some(mut bytes) = self.chunk(&registry, &mut response, course.end).await? {
+        while let Some(mut bytes) = self.chunk(registry, response, course.end).await? {
             self.session.count(bytes.len());
             let passed = skip.min(bytes.len() as u64);
             skip -= passed;
@@ -164,27 +189,40 @@ impl Download {
                 self.hand_over(bytes).await;
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     /// The registry and its mirrors, and what the descriptor names beside them.
-    async fn open(&self) -> Result<(String, Response), PullError> {
-        let path = format!("{}/blobs/{}", self.session.repository, self.wanted.digest);
+    async fn open(&self) -> Result<Answer, PullError> {
+        let digest = self.wanted.digest.as_str();
+        let path = format!("{}/blobs/{digest}", self.session.repository);
         let range = self.asked("").range();
         let ask = Ask::get(path);
         let ask = &range.iter().fold(ask, |ask, range| ask.with(RANGE, range));
         let inside = self.session.first(
+            digest,
             |abilities| abilities.pull,
-            |endpoint| async move { Ok((endpoint.name.clone(), endpoint.send(ask).await?)) },
+            |endpoint| async move {
+                let answer = self.answer(&endpoint.name, endpoint.send(ask).await?)?;
+                self.session.trust.gave(digest, endpoint.number);
+                Ok(Answer { endpoint: Some(endpoint.number), ..answer })
+            },
         );
         match inside.await {
             Err(PullError::NotFound { registry }) => {
-                let urls = foreign::addresses(&self.wanted.digest, &self.wanted.urls)?;
+                let urls = foreign::addresses(digest, &self.wanted.urls)?;
                 let found = foreign::get(self.session.stranger()?, &urls, range.as_deref()).await?;
-                found.ok_or(PullError::NotFound { registry })
+                let (registry, response) = found.ok_or(PullError::NotFound { registry })?;
+                self.answer(&registry, response)
             }
             other => other,
         }
+    }
+
+    /// One whose head says something else than was asked for is none, and the next one may have a better.
+    fn answer(&self, registry: &str, response: Response) -> Result<Answer, PullError> {
+        let course = self.asked(registry).course(response.status().as_u16(), response.headers())?;
+        Ok(Answer { registry: registry.to_owned(), endpoint: None, response, course })
     }
 
     /// None at the end of the answer, which must not come early.

@@ -12,6 +12,7 @@ use tokio::sync::Semaphore;
 
 use super::answer::PullError;
 use super::endpoint::{Ask, Endpoint};
+use super::trust::Trust;
 use super::{Access, Fetched, MANIFEST_TYPES, stream};
 use crate::blobs::{ContentError, LONGEST_DOCUMENT, check, is_digest};
 use crate::digest::Digest;
@@ -34,6 +35,7 @@ pub(crate) struct Session {
     stranger: OnceLock<Client>,
     silence: Duration,
     moved: AtomicU64,
+    pub(super) trust: Trust,
     /// Segments of blobs that may be fetched ahead.
     pub(super) ahead: Arc<Semaphore>,
 }
@@ -77,11 +79,12 @@ impl Session {
         let mut scopes = vec![format!("repository:{repository}:{}", purpose.actions())];
         scopes.extend_from_slice(more_scopes);
         let mut endpoints = Vec::new();
-        for host in access.hosts.of(registry)? {
+        for (number, host) in access.hosts.of(registry)?.into_iter().enumerate() {
             let asked =
                 if host.stands_in { super::login::authority(&host.base) } else { registry.to_owned() };
             let credentials = access.keyring.candidates(&asked, repository, caller.gave_up)?;
-            endpoints.push(Endpoint::new(&host, registry, credentials, scopes.clone(), purpose.silence())?);
+            let (scopes, silence) = (scopes.clone(), purpose.silence());
+            endpoints.push(Endpoint::new(number, &host, registry, credentials, scopes, silence)?);
         }
         Ok(Session {
             repository: repository.to_owned(),
@@ -89,6 +92,7 @@ impl Session {
             stranger: OnceLock::new(),
             silence: purpose.silence(),
             moved: AtomicU64::new(0),
+            trust: Trust::default(),
             ahead: Arc::new(Semaphore::new(stream::SEGMENTS_AHEAD)),
         })
     }
@@ -113,17 +117,19 @@ impl Session {
         self.moved.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Those that are good for it; the ones that could not be reached come last.
-    fn order(&self, good: impl Fn(&Abilities) -> bool) -> impl Iterator<Item = &Endpoint> {
-        let good: Vec<_> = self.endpoints.iter().filter(|endpoint| good(&endpoint.abilities)).collect();
-        let (down, up): (Vec<_>, Vec<_>) = good.into_iter().partition(|endpoint| endpoint.is_down());
-        up.into_iter().chain(down)
+    /// Those that are good for it; the ones that were found wanting come last, and among them those that could not even
+    /// be reached.
+    fn order(&self, digest: &str, good: impl Fn(&Abilities) -> bool) -> Vec<&Endpoint> {
+        let mut order: Vec<_> = self.endpoints.iter().filter(|endpoint| good(&endpoint.abilities)).collect();
+        order.sort_by_key(|endpoint| (endpoint.is_down(), self.trust.doubts(digest, endpoint.number)));
+        order
     }
 
     /// The first answer of success. If there is none the error is that of the registry itself, which is the one the
-    /// user named.
+    /// user named. What is asked for decides whom to ask first.
     pub(super) async fn first<'s, T, F>(
         &'s self,
+        name: &str,
         good: impl Fn(&Abilities) -> bool,
         ask: impl Fn(&'s Endpoint) -> F,
     ) -> Result<T, PullError>
@@ -132,7 +138,7 @@ impl Session {
     {
         let itself = self.endpoints.last().map(|endpoint| &endpoint.name);
         let mut failed = None;
-        for endpoint in self.order(good) {
+        for endpoint in self.order(name, good) {
             match ask(endpoint).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) if failed.is_none() || Some(&endpoint.name) == itself => failed = Some(error),
@@ -156,7 +162,7 @@ impl Session {
         let path = format!("{}/manifests/{name}", self.repository);
         let ask = &Ask::get(path).with(ACCEPT, &MANIFEST_TYPES.join(", "));
         let good = |abilities: &Abilities| if resolves { abilities.resolve } else { abilities.pull };
-        self.first(good, |endpoint| async move {
+        self.first(name, good, |endpoint| async move {
             let response = endpoint.send(ask).await?;
             let (headers, bytes) = read(&endpoint.name, name, response).await?;
             fetched(name, &headers, bytes)

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use images::{Caller, ImageError, Progress};
+use images::hosts::Hosts;
+use images::{Access, Caller, ImageError, Progress};
 use testbed::image::{Image, ImageBuilder, Layer};
 use testbed::registry::{Fault, Wrong};
 
-use crate::support::{Heard, World, image_of, lower, mounted};
+use crate::support::{Heard, World, image_of, lower, mounted, pull_by};
 
 const BLOBS: &str = "/v2/*/blobs/*";
 
@@ -37,6 +38,34 @@ fn what_passes_is_gone_through() {
             let again = |progress: &Progress| matches!(progress, Progress::Retrying { why, .. } if why.contains("damaged"));
             assert!(heard.iter().any(again), "{heard:?}");
         }
+    }
+}
+
+/// A mirror that holds damaged copies is no reason not to have the image while the registry itself has it; one try each
+/// is what it costs, for blobs that come as a whole and for those that come in parts.
+#[test]
+fn a_mirror_with_damaged_blobs_is_left_for_the_registry() {
+    for size in [200_000, 20 << 20] {
+        let image = image_of(0..2, size);
+        let (world, mirror) = (World::with(&image), World::with(&image));
+        mirror.registry.fault(Fault::new(Wrong::Flip { at: 70_000 }).method("GET").path(BLOBS));
+        let certs = tempfile::tempdir().unwrap();
+        let dir = certs.path().join(format!("{}_", world.registry.address().to_string().replace(':', "_")));
+        std::fs::create_dir(&dir).unwrap();
+        let text = format!("[host.\"http://{}\"]\n", mirror.registry.address());
+        std::fs::write(dir.join("hosts.toml"), text).unwrap();
+        let access = Access { hosts: Hosts::default().with_dir(certs.path()), ..Access::default() };
+        let heard = Heard::default();
+        let reference = world.reference("try/app:1");
+        let caller = |tell| Caller { tell, gave_up: &|| false };
+        let pulled = pull_by(&access, &world.store(), &reference, caller(&heard.tell())).unwrap();
+        assert_eq!(mounted(&pulled, "cat etc/last; ls data | wc -l"), "12\n");
+        assert!(!mirror.moved().0.is_empty(), "the mirror was not asked");
+        let again = |progress: &&Progress| matches!(progress, Progress::Retrying { why, .. } if why.contains("damaged"));
+        let (heard, blobs) = (heard.all(), image.blobs().len());
+        let tries = heard.iter().filter(again).count();
+        assert!((1..=blobs).contains(&tries), "{heard:?}");
+        world.assert_sound(false);
     }
 }
 

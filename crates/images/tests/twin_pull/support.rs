@@ -111,10 +111,19 @@ impl World {
 }
 
 pub(crate) fn pull(store: &Store, reference: &Reference, caller: Caller<'_>) -> Result<Image, ImageError> {
-    let (source, access) = (Source::Reference(reference.clone()), Access::default());
+    pull_by(&Access::default(), store, reference, caller)
+}
+
+pub(crate) fn pull_by(
+    access: &Access,
+    store: &Store,
+    reference: &Reference,
+    caller: Caller<'_>,
+) -> Result<Image, ImageError> {
+    let source = Source::Reference(reference.clone());
     let (host, isolation) = (Host::new("linux", "amd64"), Isolation::HostProcess);
     let policy = Some(PullPolicy::Always);
-    let wanted = Wanted { source: &source, policy, host: &host, isolation, access: &access, pin: None };
+    let wanted = Wanted { source: &source, policy, host: &host, isolation, access, pin: None };
     store.ensure(&wanted, caller)
 }
 

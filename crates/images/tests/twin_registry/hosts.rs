@@ -90,6 +90,38 @@ fn a_mirror_that_breaks_in_the_middle_is_left_for_the_registry() {
 }
 
 #[test]
+fn a_mirror_whose_answers_do_not_fit_is_left_for_the_registry() {
+    let (bench, mirror) = (Bench::large(), Bench::large());
+    let (_root, access) = mirrored(&bench, &[&mirror]);
+    let answers = [
+        Wrong::header("Content-Range", "bytes 0-99/100"),
+        Wrong::header("Content-Range", "pages 1-2/3"),
+        Wrong::header("Content-Length", "10"),
+        Wrong::Status { code: 416, headers: Vec::new() },
+    ];
+    for wrong in answers {
+        mirror.registry.clear_faults();
+        mirror.registry.fault(Fault::new(wrong.clone()).path(BLOBS));
+        bench.registry.clear_requests();
+        let pulled = bench.pull(&access);
+        bench.assert_whole(&pulled, 0);
+        assert_eq!(pulled.heard, Vec::<String>::new(), "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_mirror_that_always_breaks_at_once_does_not_keep_an_image_from_coming() {
+    for (bench, mirror) in [(Bench::new(), Bench::new()), (Bench::large(), Bench::large())] {
+        let (_root, access) = mirrored(&bench, &[&mirror]);
+        mirror.registry.fault(Fault::new(Wrong::Cut { after: 10 }).path(BLOBS));
+        let pulled = bench.pull(&access);
+        let came = pulled.blobs.as_ref().unwrap_or_else(|e| panic!("{e} {:?}", pulled.heard));
+        let wanted: Vec<_> = bench.image.blobs().values().map(|bytes| bytes.to_vec()).collect();
+        assert!(*came == wanted && !pulled.heard.is_empty(), "{:?}", pulled.heard);
+    }
+}
+
+#[test]
 fn a_mirror_gets_its_own_login_and_headers_and_the_registry_none_of_them() {
     let (bench, mirror) = (Bench::new(), Bench::with(crate::logins::basic()));
     let (address, other) = (mirror.registry.address(), bench.registry.address());
