@@ -145,11 +145,21 @@ fn of_pull(error: &PullError) -> Code {
         PullError::Status { .. } | PullError::Network { .. } | PullError::Cut { .. } => Code::Unavailable,
         PullError::GaveUp => Code::DeadlineExceeded,
         // No platform fits, or what came is not what was promised.
-        PullError::Content(_) | PullError::Untrusted { .. } => Code::FailedPrecondition,
+        PullError::Content(_) | PullError::Untrusted { .. } | PullError::Uncertified { .. } => {
+            Code::FailedPrecondition
+        }
         PullError::Refused { .. } | PullError::Keyring(_) => Code::InvalidArgument,
         // A name after all rules, of a host that cannot be: `1.2.3.400`.
         PullError::Hosts(HostsError::Address { .. }) => Code::InvalidArgument,
-        _ => Code::Internal,
+        PullError::Strange { .. }
+        | PullError::WrongSize { .. }
+        | PullError::TooLong { .. }
+        | PullError::NoSize(_)
+        | PullError::ForeignUrl { .. }
+        | PullError::Hosts(_)
+        | PullError::Write { .. }
+        | PullError::Client { .. }
+        | PullError::Runtime(_) => Code::Internal,
     }
 }
 

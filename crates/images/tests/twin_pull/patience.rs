@@ -7,7 +7,7 @@ use images::{Caller, ImageError, Progress, Stage};
 use testbed::image::{ImageBuilder, Layer};
 use testbed::registry::{Fault, Wrong};
 
-use crate::support::{World, count, image_of, lower, mounted, total};
+use crate::support::{World, count, image_of, lower, mounted, noise, total};
 
 const BLOBS: &str = "/v2/*/blobs/*";
 
@@ -57,8 +57,9 @@ fn a_pull_that_is_given_up_ends_at_once_and_is_resumed() {
 /// registry for nothing.
 #[test]
 fn who_gives_up_while_a_layer_is_unpacked_does_not_wait_for_its_end() {
-    const FILES: usize = 4_000;
-    let many = |layer: Layer, number: usize| layer.file(&format!("data/{number}"), [b'x'; 900], 0o644);
+    const FILES: u64 = 4_000;
+    // As many bytes as are read at several times: at each it is asked whether to go on.
+    let many = |layer: Layer, number: u64| layer.file(&format!("data/{number}"), noise(number, 900), 0o644);
     let layer = (0..FILES).fold(Layer::new(), many);
     let image = ImageBuilder::new("linux", "amd64").layer(layer).build().unwrap();
     let world = World::with(&image);

@@ -67,6 +67,7 @@ fn a_registry_that_knows_its_clients_is_shown_who_we_are() {
         "client = [\"me.cert\", \"me.key\"]",
         "client = [[\"me.cert\", \"me.key\"]]",
         "client = [[\"me.pem\", \"\"]]",
+        "client = [[\"me.pem\", \"me.pem\"]]",
     ] {
         gate.bench.assert_whole(&gate.pull_as(client), 0);
     }
