@@ -267,6 +267,8 @@ fn a_holder_that_is_stuck_is_neither_waited_for_nor_taken_for_dead() {
         assert!(sent.success());
     };
     signal("-STOP");
+    // The one thread that the signal met stops first, the others when it has come to run.
+    eventually("every thread has stopped", || threads(program.child.id()).iter().all(|state| state == "T"));
     let begun = Instant::now();
     for error in [client.list().unwrap_err(), Client::connect(&program.world.endpoint).unwrap_err()] {
         assert!(!error.is_absent(), "{error:?}");
@@ -278,6 +280,17 @@ fn a_holder_that_is_stuck_is_neither_waited_for_nor_taken_for_dead() {
     client.leave().unwrap();
     drop(client);
     program.child.wait().unwrap();
+}
+
+/// The state of each thread of a process.
+fn threads(pid: u32) -> Vec<String> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let state = |task: std::fs::DirEntry| {
+        let stat = std::fs::read_to_string(task.path().join("stat")).unwrap();
+        let (_, behind) = stat.rsplit_once(") ").unwrap();
+        behind.chars().take(1).collect()
+    };
+    tasks.map(|task| state(task.unwrap())).collect()
 }
 
 #[test]
