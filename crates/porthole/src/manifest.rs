@@ -41,7 +41,10 @@ pub fn read(path: &Path) -> Result<Documents, ManifestError> {
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Documents, ManifestError> {
     let syntax = |message: String| ManifestError::Syntax { path: path.to_owned(), message };
     let text = std::str::from_utf8(bytes).map_err(|e| syntax(format!("not UTF-8 text: {e}")))?;
-    let values: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|e| syntax(e.to_string()))?;
+    // The lines around a mistake would be shown, and in them what a Secret holds.
+    let options = serde_saphyr::options! { with_snippet: false };
+    let values: Vec<Value> =
+        serde_saphyr::from_multiple_with_options(text, options).map_err(|e| syntax(e.to_string()))?;
     let mut found = Documents::default();
     for (document, value) in values.into_iter().enumerate() {
         let is_list = matches!(kind(&value), "List" | "PodList" | "SecretList");
@@ -187,6 +190,23 @@ mod tests {
         }
         let error = names("{kind: Secret, apiVersion: v1, data: {a: 'se cret'}}").unwrap_err();
         assert_eq!(error, "f.yaml, document 0: not a Secret as Kubernetes has them");
+    }
+
+    #[test]
+    fn a_mistake_beside_a_secret_is_told_by_its_place_and_without_the_lines_around_it() {
+        let head = "kind: Secret\napiVersion: v1\nmetadata: {name: pull}\nstringData:\n  password: hunter2\n";
+        for mistake in [
+            "  more: \"hunter2\n",
+            "  password: hunter2\n",
+            "  - hunter2\n",
+            " hunter2: [\n",
+            "  a: *hunter2\n",
+            "\thunter2: 'x\n",
+        ] {
+            let error = names(&format!("{head}{mistake}")).unwrap_err();
+            assert!(error.contains(" at line "), "{mistake:?}: {error}");
+            assert!(!error.contains("password: ") && !error.contains('\n'), "{mistake:?}: {error}");
+        }
     }
 
     #[test]
