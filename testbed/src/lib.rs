@@ -6,12 +6,14 @@
 //! * [`registry`]: an image registry that can be told to misbehave
 //! * [`image`]: images for it, made from files
 //! * [`cri`]: a container runtime under foreign judges, with all that they ask for
+//! * [`cgroup`]: this host's cgroups of either version
 //! * [`wine`]: Windows programs, under Wine
 //! * [`webhook`]: an API server's side of an admission webhook
 //! * [`guard`]: why nothing of all this stays on the host, whatever happens to a test
 //! * [`tools`]: the programs behind it, made on first use
 
 pub mod api;
+pub mod cgroup;
 pub mod control_plane;
 pub mod cri;
 pub mod disk;

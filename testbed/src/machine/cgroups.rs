@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+use crate::cgroup::{Hierarchy, hierarchies};
 use crate::guard::{Guard, Resource};
 use crate::process::wait_for;
 
@@ -17,20 +18,13 @@ pub(super) struct Cgroups {
     hierarchies: Vec<Hierarchy>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Hierarchy {
-    mount: PathBuf,
-    unified: bool,
-}
-
 // === impl Cgroups ===
 
 impl Cgroups {
     /// Finds the host's hierarchies; the directories in them come with the first boot.
     pub(super) fn plan(guard: &Guard) -> Result<Self> {
-        let mounts = fs::read_to_string("/proc/self/mounts").context("read /proc/self/mounts")?;
         let name = format!("porthole-machine-{}", guard.id());
-        let cgroups = Self { name, hierarchies: hierarchies(&mounts) };
+        let cgroups = Self { name, hierarchies: hierarchies()? };
         for dir in cgroups.dirs() {
             guard.register(&Resource::Cgroup(dir))?;
         }
@@ -99,35 +93,4 @@ fn fill_cpuset(dir: &Path) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn hierarchies(mounts: &str) -> Vec<Hierarchy> {
-    let parse = |line: &str| {
-        let mut words = line.split(' ').skip(1);
-        let (mount, kind) = (words.next()?, words.next()?);
-        let unified = kind == "cgroup2";
-        let ours = mount.starts_with("/sys/fs/cgroup") && (unified || kind == "cgroup");
-        ours.then(|| Hierarchy { mount: mount.into(), unified })
-    };
-    let mut found: Vec<Hierarchy> = mounts.lines().filter_map(parse).collect();
-    // A mount over a mount is listed twice and seen once.
-    found.sort_by(|a, b| a.mount.cmp(&b.mount));
-    found.dedup_by(|a, b| a.mount == b.mount);
-    found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn both_versions_are_found_and_nothing_else() {
-        let mounts = "tmpfs /sys/fs/cgroup tmpfs rw 0 0\ncgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n\
-                      cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\ncgroup /elsewhere cgroup rw 0 0\n\
-                      cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n";
-        let found = hierarchies(mounts);
-        let shown: Vec<_> =
-            found.iter().map(|one| (one.mount.to_str().expect("text"), one.unified)).collect();
-        assert_eq!(shown, [("/sys/fs/cgroup/cpu", false), ("/sys/fs/cgroup/unified", true)]);
-    }
 }

@@ -54,8 +54,8 @@ fn probing_leaves_nothing_behind() {
 
 /// Groups made for a probe by processes that have ended; those beside us may be probing right now.
 fn probes_of_the_dead() -> Vec<String> {
-    let trees = std::fs::read_dir("/sys/fs/cgroup").unwrap().flatten();
-    let groups = trees.flat_map(|tree| std::fs::read_dir(tree.path()).into_iter().flatten().flatten());
+    let trees = testbed::cgroup::hierarchies().unwrap();
+    let groups = trees.iter().flat_map(|tree| std::fs::read_dir(&tree.mount).into_iter().flatten().flatten());
     let names = groups.filter_map(|group| group.file_name().into_string().ok());
     let dead = |pid: &str| !std::path::Path::new("/proc").join(pid).exists();
     names.filter(|name| name.strip_prefix("porthole-probe-").is_some_and(dead)).collect()

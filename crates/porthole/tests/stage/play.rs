@@ -202,13 +202,12 @@ impl Stage {
         }
     }
 
-    /// The control groups of this root.
+    /// The control groups of this root, in whichever version.
     pub(crate) fn jobs(&self) -> Vec<PathBuf> {
         let layout = runtime::layout::Layout::new(&self.root());
         let any = runtime::ContainerId::of(&runtime::PodId::parse("x").unwrap(), "x", 0);
         let parent = layout.job(&any).parent;
-        let trees = fs::read_dir("/sys/fs/cgroup").unwrap().map(|entry| entry.unwrap().path());
-        trees.map(|tree| tree.join(&parent)).filter(|group| group.exists()).collect()
+        testbed::cgroup::groups(&parent).unwrap()
     }
 }
 

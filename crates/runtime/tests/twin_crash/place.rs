@@ -143,12 +143,11 @@ impl Place {
         }
     }
 
-    /// The control groups of this root.
+    /// The control groups of this root, in whichever version.
     pub(crate) fn groups(&self) -> Vec<PathBuf> {
         let any = ContainerId::of(&PodId::parse("x").expect("a name"), "x", 0);
         let parent = self.layout().job(&any).parent;
-        let trees = fs::read_dir("/sys/fs/cgroup").expect("cgroups").flatten().map(|entry| entry.path());
-        trees.map(|tree| tree.join(&parent)).filter(|group| group.exists()).collect()
+        testbed::cgroup::groups(&parent).expect("cgroups")
     }
 
     pub(crate) fn users(&self) -> Vec<String> {

@@ -176,10 +176,7 @@ impl World {
         assert!(!users.iter().any(|name| layout.is_temporary_user(name)), "{users:?}");
         let any = ContainerId::of(&PodId::parse("x").unwrap(), "x", 0);
         let parent = layout.job(&any).parent;
-        for tree in std::fs::read_dir("/sys/fs/cgroup").unwrap() {
-            let group = tree.unwrap().path().join(&parent);
-            assert!(!group.exists(), "{}", group.display());
-        }
+        assert_eq!(testbed::cgroup::groups(&parent).unwrap(), [] as [PathBuf; 0]);
     }
 }
 

@@ -61,8 +61,8 @@ impl Traces {
 fn cgroups(world: &World) -> usize {
     let any = ContainerId::of(&PodId::parse("x").unwrap(), "x", 0);
     let parent = world.runtime().node().layout.job(&any).parent;
-    let trees = std::fs::read_dir("/sys/fs/cgroup").into_iter().flatten().flatten();
-    let groups = trees.flat_map(|tree| std::fs::read_dir(tree.path().join(&parent)));
+    let parents = testbed::cgroup::groups(&parent).unwrap();
+    let groups = parents.into_iter().flat_map(std::fs::read_dir);
     groups.flatten().flatten().filter(|entry| entry.path().is_dir()).count()
 }
 

@@ -140,7 +140,8 @@ fn nothing_left(cluster: &Cluster) -> Result<()> {
         Ok((sandboxes.is_empty() && containers.is_empty()).then_some(()))
     })?;
     let left = "ls /var/lib/porthole/pods 2> /dev/null; grep -h /var/lib/porthole/hpc /proc/self/mounts; \
-                pgrep -f '^/var/lib/porthole/bin/[h]old-'; ls -d /sys/fs/cgroup/*/porthole-*/* 2> /dev/null | grep -v '\\.'; \
+                pgrep -f '^/var/lib/porthole/bin/[h]old-'; \
+                ls -d /sys/fs/cgroup/porthole-*/* /sys/fs/cgroup/*/porthole-*/* 2> /dev/null | grep -v '\\.'; \
                 ls /var/log/pods; true";
     let mut last = String::new();
     let gone = wait_for("the host to be as before", PATIENCE, || {
