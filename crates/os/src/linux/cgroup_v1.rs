@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::cgroup::{V1Mounts, keyed, read, read_number, shares, write};
+use super::nested;
 use crate::job::{JobLimits, JobStats};
 
 /// The scheduler's accounting period; quotas are given per period.
@@ -86,8 +87,14 @@ impl Dirs {
         }
     }
 
+    /// With what a program has frozen below, as an engine does that pauses its containers: killed, it could not die.
     pub(crate) fn thaw(&self) -> io::Result<()> {
-        self.0.freezer.as_deref().map_or(Ok(()), |dir| write(dir, "freezer.state", "THAWED"))
+        let Some(dir) = self.0.freezer.as_deref() else { return Ok(()) };
+        for group in nested::below(dir)? {
+            // One that is removed meanwhile has nobody in it.
+            drop(write(&group, "freezer.state", "THAWED"));
+        }
+        write(dir, "freezer.state", "THAWED")
     }
 
     pub(crate) fn stats(&self) -> io::Result<JobStats> {
@@ -111,7 +118,13 @@ impl Dirs {
     }
 
     pub(crate) fn memory_limit_hits(&self) -> io::Result<u64> {
-        Ok(keyed(&read(&self.0.memory, "memory.oom_control")?, "oom_kill"))
+        let hits = |dir: &Path| read(dir, "memory.oom_control").map(|text| keyed(&text, "oom_kill"));
+        let own = hits(&self.0.memory)?;
+        // This version counts where the killed one was, not where the limit is.
+        Ok(nested::below(&self.0.memory)?
+            .iter()
+            .filter_map(|group| hits(group).ok())
+            .fold(own, u64::saturating_add))
     }
 }
 

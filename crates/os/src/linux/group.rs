@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::cgroup::{self, Tree};
-use super::{cgroup_v1, cgroup_v2};
+use super::cgroup::Tree;
+use super::{cgroup_v1, cgroup_v2, nested};
 use crate::job::{JobLimits, JobName, JobStats};
 
-/// How long killed processes may take to leave before their cgroup cannot be removed.
+/// How long killed processes may take to leave.
 const LEAVE: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
@@ -102,16 +102,16 @@ impl Group {
         self.dirs().into_iter().map(open).collect()
     }
 
-    fn members(&self) -> PathBuf {
+    fn members(&self) -> &Path {
         match self {
-            Self::V1(dirs) => dirs.members().to_owned(),
-            Self::V2(dir) => dir.path().to_owned(),
+            Self::V1(dirs) => dirs.members(),
+            Self::V2(dir) => dir.path(),
         }
     }
 
+    /// Those in groups below as well.
     pub(crate) fn processes(&self) -> io::Result<Vec<u32>> {
-        let list = cgroup::read(&self.members(), "cgroup.procs")?;
-        Ok(list.lines().filter_map(|line| line.parse().ok()).collect())
+        nested::processes(self.members())
     }
 
     pub(crate) fn set_limits(&self, limits: &JobLimits) -> io::Result<()> {
@@ -187,14 +187,14 @@ impl Group {
         if self.processes().unwrap_or_default().is_empty() { Ok(()) } else { ended }
     }
 
-    /// Ends what is inside and removes every directory, and the shared parent with its last job.
+    /// Ends what is inside and removes every directory with what is below, and the shared parent with its last job.
     pub(crate) fn remove(&self) -> io::Result<()> {
         if self.exists() && !self.processes().unwrap_or_default().is_empty() {
             self.end_all()?;
         }
         let mut result = Ok(());
         for dir in self.dirs() {
-            let removed = remove_when_idle(dir);
+            let removed = nested::remove(dir);
             result = result.and(removed);
             if let Some(parent) = dir.parent() {
                 // Still in use by other jobs, most of the time.
@@ -205,30 +205,11 @@ impl Group {
     }
 }
 
-/// The kernel answers "busy" for a moment after the last process has gone.
-fn remove_when_idle(dir: &Path) -> io::Result<()> {
-    let deadline = Instant::now() + LEAVE;
-    loop {
-        match std::fs::remove_dir(dir) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && Instant::now() < deadline => {
-                std::thread::sleep(Duration::from_millis(2));
-            }
-            Err(error) => {
-                return Err(io::Error::new(
-                    error.kind(),
-                    format!("remove cgroup {}: {error}", dir.display()),
-                ));
-            }
-            Ok(()) => return Ok(()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::process::{Child, Spawn};
+    use crate::sys::cgroup;
     use crate::sys::spawn::{Surroundings, spawn};
 
     fn sleeper(doors: Vec<File>) -> Child {
@@ -274,5 +255,31 @@ mod tests {
         assert!(group.wait_empty(LEAVE).unwrap());
         group.remove().unwrap();
         assert!(!group.exists());
+    }
+
+    /// … and so are groups that were made below it. One for threads does not say what processes it has.
+    #[test]
+    fn a_v2_group_is_killed_and_removed_with_the_groups_below_it() {
+        let mountinfo = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let root = cgroup::v2_mount(&mountinfo).filter(|_| crate::elevated());
+        let Some(root) = root else { testbed::skip!("needs root and a cgroup2 mount") };
+        for kind in ["domain", "threaded"] {
+            let id = format!("{}-{kind}", std::process::id());
+            let name = JobName { parent: "porthole-os-below".into(), id };
+            let group = Group::create(&Tree::V2(root.clone()), &name).unwrap();
+            for below in ["outer", "outer/inner"].map(|below| group.members().join(below)) {
+                std::fs::create_dir(&below).unwrap();
+                if kind == "threaded" {
+                    std::fs::write(below.join("cgroup.type"), kind).unwrap();
+                }
+            }
+            let inner = group.members().join("outer/inner/cgroup.procs");
+            let child = sleeper(vec![File::options().write(true).open(inner).unwrap()]);
+            assert!(group.processes().unwrap().contains(&child.id()), "{kind}");
+            assert!(!group.wait_empty(Duration::from_millis(20)).unwrap(), "{kind}");
+            group.remove().unwrap();
+            assert_eq!(child.waiter().unwrap().wait().unwrap().signal, Some(9), "{kind}");
+            assert!(!group.exists(), "{kind}");
+        }
     }
 }

@@ -20,6 +20,7 @@ pub(crate) mod interrupt;
 pub(crate) mod job;
 pub(crate) mod mounts;
 pub(crate) mod namespace;
+pub(crate) mod nested;
 pub(crate) mod overlay;
 pub(crate) mod peers;
 pub(crate) mod probe;

@@ -64,7 +64,11 @@ impl Drop for Keeper {
     fn drop(&mut self) {
         self.process.kill().ok();
         self.process.wait().ok();
-        sweep(&self.name).unwrap();
+        let swept = sweep(&self.name);
+        // A second panic would hide what the first has to say.
+        if !std::thread::panicking() {
+            swept.unwrap();
+        }
     }
 }
 

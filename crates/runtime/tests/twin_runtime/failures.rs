@@ -12,7 +12,7 @@ use crate::world::{World, eventually, mount};
 const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /// The warnings that were told until now.
-fn warnings(events: &Receiver<RuntimeEvent>) -> Vec<String> {
+pub(crate) fn warnings(events: &Receiver<RuntimeEvent>) -> Vec<String> {
     let told = std::iter::from_fn(|| events.try_recv().ok());
     let warning = |event: RuntimeEvent| match event.what {
         Happened::Warning(text) => Some(text),

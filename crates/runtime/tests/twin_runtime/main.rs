@@ -5,6 +5,7 @@ mod exec;
 mod failures;
 mod limits;
 mod mounts;
+mod nested;
 mod pods;
 mod propagation;
 mod states;
