@@ -33,9 +33,13 @@ impl Inits {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// One that has ended is nobody to wait for or to kill, and its namespace is gone: a container that is asked for its
+    /// health every few seconds must not keep a descriptor of each answer.
     pub(crate) fn add(&self, process: &Process) -> io::Result<()> {
-        let namespace = namespace_of(process.id());
-        self.members().inits.push(Init { pidfd: process.pidfd()?, namespace });
+        let init = Init { pidfd: process.pidfd()?, namespace: namespace_of(process.id()) };
+        let mut members = self.members();
+        members.inits.retain(|init| !ended_by(&init.pidfd, Instant::now()).unwrap_or(false));
+        members.inits.push(init);
         Ok(())
     }
 

@@ -172,6 +172,33 @@ fn without_root_usage_is_summed_up() {
     assert!(memory >= 32 << 20, "{stats}");
 }
 
+/// A probe that is a command starts one every few seconds for as long as its container lives.
+#[test]
+fn without_root_programs_that_have_ended_keep_no_descriptors() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o777)).unwrap();
+    // The first one has the lock for as long as it lives, so all others end at once.
+    let lock = dir.path().join("lock").display().to_string();
+    let mut keeper = Keeper::start(as_nobody(), &unique(), &[], &["lock", &lock]);
+    let first: u32 = keeper.expect("held").parse().unwrap();
+    keeper.expect("out locked");
+    let open = format!("/proc/{}/fd", keeper.id());
+    let descriptors = || std::fs::read_dir(&open).unwrap().count();
+    let before = descriptors();
+    for _ in 0..300 {
+        keeper.tell("again");
+        let pid = keeper.expect("again").parse().unwrap();
+        eventually("it has ended", || !is_running(pid));
+    }
+    eventually("few descriptors are open", || descriptors() < before + 10);
+    // And the one that lives on is not forgotten.
+    keeper.tell("processes");
+    assert!(numbers(&keeper.expect("processes")).contains(&first));
+    keeper.tell("terminate");
+    assert_eq!(keeper.expect("ended"), "137 Some(9)");
+    assert_eq!(keeper.expect("empty"), "true");
+}
+
 fn numbers(list: &str) -> Vec<u32> {
     list.trim_matches(['[', ']']).split(", ").map(|it| it.parse().unwrap()).collect()
 }
