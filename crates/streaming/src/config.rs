@@ -4,6 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::pulse;
+
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Loopback by default: whoever has a token's URL needs nothing else.
@@ -16,6 +18,8 @@ pub struct Config {
     pub stream_creation: Duration,
     /// How long a session lives on which nothing is said.
     pub idle: Duration,
+    /// How often somebody whose words nobody takes is asked, without words, whether he is still there.
+    pub murmur: Duration,
     /// How long a token waits for its client.
     pub token_life: Duration,
     /// How many tokens may wait.
@@ -36,6 +40,7 @@ impl Default for Config {
             tls: None,
             stream_creation: Duration::from_secs(30),
             idle: Duration::from_secs(4 * 60 * 60),
+            murmur: pulse::EVERY,
             token_life: Duration::from_secs(60),
             most_tokens: 1000,
             most_connections: 1000,

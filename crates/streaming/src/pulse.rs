@@ -11,7 +11,8 @@ use tokio::time::sleep;
 
 use crate::mux::Gone;
 
-const EVERY: Duration = Duration::from_secs(2);
+/// As long as a client that has left may hold up its process.
+pub(crate) const EVERY: Duration = Duration::from_secs(2);
 
 /// What one reader says while it waits.
 #[derive(Debug)]
@@ -23,13 +24,18 @@ pub(crate) struct Pulse {
 
 // === impl Pulse ===
 
+/// A client's.
 impl Default for Pulse {
     fn default() -> Pulse {
-        Pulse { every: EVERY, last: None }
+        Pulse::new(EVERY)
     }
 }
 
 impl Pulse {
+    pub(crate) fn new(every: Duration) -> Pulse {
+        Pulse { every, last: None }
+    }
+
     /// Waits for the work, or until it is known that the peer is gone.
     pub(crate) async fn or<T, W>(
         &mut self,
@@ -78,7 +84,7 @@ mod tests {
             let count = said.fetch_add(1, Ordering::SeqCst);
             async move { if count < 3 { Ok(()) } else { Err(Gone) } }
         };
-        let mut pulse = Pulse { every: SHORT, last: None };
+        let mut pulse = Pulse::new(SHORT);
         assert_eq!(pulse.or(async { 7 }, murmur).await, Ok(7));
         assert_eq!(said.load(Ordering::SeqCst), 0, "who does not wait says nothing");
         assert_eq!(pulse.or(std::future::pending::<()>(), murmur).await, Err(Gone));
@@ -92,7 +98,7 @@ mod tests {
             begun.fetch_add(1, Ordering::SeqCst);
             std::future::pending()
         };
-        let mut pulse = Pulse { every: SHORT, last: None };
+        let mut pulse = Pulse::new(SHORT);
         for _ in 0..3 {
             assert_eq!(pulse.or(sleep(5 * SHORT), murmur).await, Ok(()));
         }

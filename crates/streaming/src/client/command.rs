@@ -11,6 +11,7 @@ use super::dial::{ClientError, Dialled};
 use crate::clock::Clock;
 use crate::mux::{Connection, Ends, Outlet, Piece, Role, Stream};
 use crate::protocol::{Agreed, Codec, Version};
+use crate::pulse::Pulse;
 use crate::request::Streams;
 use crate::resize::document;
 use crate::session::Size;
@@ -122,7 +123,7 @@ impl Drop for Remote {
 async fn spdy(io: Upgraded, streams: Streams, version: Version) -> Result<Wire, ClientError> {
     let (read, write) = tokio::io::split(TokioIo::new(io));
     let ends = Ends { read: Box::new(read), write: Box::new(write) };
-    let connection = Connection::start(ends, Role::Client, Arc::new(Clock::new()));
+    let connection = Connection::start(ends, Role::Client, Arc::new(Clock::new()), Pulse::default());
     let open = async |wanted: bool, kind: &str| match wanted {
         true => connection.open(Headers::new([("streamType", kind)])).await.map(Some),
         false => Ok(None),

@@ -11,6 +11,7 @@ use super::dial::{ClientError, Dialled};
 use crate::clock::Clock;
 use crate::mux::{Connection, Ends, Piece, Role, Stream};
 use crate::protocol::Agreed;
+use crate::pulse::Pulse;
 use crate::spdy::{Headers, Reset};
 use crate::websocket::socket::socket;
 use crate::websocket::tunnel;
@@ -42,7 +43,7 @@ impl Forwarder {
                 Ends { read: Box::new(read), write: Box::new(write) }
             }
         };
-        let connection = Connection::start(ends, Role::Client, Arc::new(Clock::new()));
+        let connection = Connection::start(ends, Role::Client, Arc::new(Clock::new()), Pulse::default());
         Ok(Forwarder { connection, next: AtomicU64::new(0) })
     }
 

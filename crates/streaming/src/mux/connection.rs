@@ -61,13 +61,12 @@ impl Role {
 // === impl Connection ===
 
 impl Connection {
-    pub(crate) fn start(ends: Ends, role: Role, clock: Arc<Clock>) -> Connection {
+    pub(crate) fn start(ends: Ends, role: Role, clock: Arc<Clock>, pulse: Pulse) -> Connection {
         let first = if role == Role::Client { 1 } else { 2 };
         let writer = Writer::new(ends.write, clock.clone());
         let shared = Arc::new(Shared { writer, table: Mutex::new(Table::new(first)), role });
         let (accept, incoming) = mpsc::channel(BACKLOG);
         let (ended, over) = watch::channel(false);
-        let pulse = Pulse::default();
         let reader = Reader { source: ends.read, shared: shared.clone(), accept, clock, pulse };
         let reader = tokio::spawn(async move {
             reader.run().await;

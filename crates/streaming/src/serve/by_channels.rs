@@ -49,7 +49,7 @@ pub(super) async fn serve(context: Context, request: Request, manner: Manner, io
     }
     let (tell, told) = mpsc::channel(1);
     let (ended, mut over) = watch::channel(false);
-    let (resizes, pulse) = (Resizes::default(), Pulse::default());
+    let (resizes, pulse) = (Resizes::default(), context.pulse());
     let reader = Reader { manner, inbox, messages: messages.clone(), tell, resizes, pulse };
     let reader = tokio::spawn(async move {
         reader.run().await;

@@ -33,7 +33,7 @@ pub(super) async fn serve(
     let clock = Arc::new(Clock::new());
     let (read, write) = tokio::io::split(TokioIo::new(io));
     let ends = Ends { read: Box::new(read), write: Box::new(write) };
-    let mut connection = Connection::start(ends, Role::Server, clock.clone());
+    let mut connection = Connection::start(ends, Role::Server, clock.clone(), context.pulse());
     let expected = expected(streams, version);
     // Whoever does not open what he has asked for is not told why: there is no stream to tell it on.
     if let Ok(Some(opened)) =

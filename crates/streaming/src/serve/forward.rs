@@ -44,7 +44,7 @@ struct Pair {
 
 pub(super) async fn serve(context: Context, request: PortForwardRequest, ends: Ends) {
     let clock = Arc::new(Clock::new());
-    let mut connection = Connection::start(ends, Role::Server, clock.clone());
+    let mut connection = Connection::start(ends, Role::Server, clock.clone(), context.pulse());
     let gone = context.gone(connection.over(), clock);
     let pod: Arc<str> = request.pod.into();
     let mut forwards = JoinSet::new();

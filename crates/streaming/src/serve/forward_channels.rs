@@ -43,9 +43,9 @@ pub(super) async fn serve(context: Context, request: PortForwardRequest, codec: 
         forwards.spawn(port.forward(messages.clone(), received));
     }
     let (ended, mut over) = watch::channel(false);
-    let murmurs = messages.clone();
+    let (murmurs, pulse) = (messages.clone(), context.pulse());
     let reader = tokio::spawn(async move {
-        read(inbox, codec, &murmurs, senders).await;
+        read(inbox, codec, &murmurs, pulse, senders).await;
         let _ = ended.send(true);
     });
     tokio::select! {
@@ -62,8 +62,7 @@ pub(super) async fn serve(context: Context, request: PortForwardRequest, codec: 
 }
 
 /// Hands messages to their ports; a port whose connection has ended hears no more.
-async fn read(mut inbox: Inbox, codec: Codec, messages: &Messages, senders: Senders) {
-    let mut pulse = Pulse::default();
+async fn read(mut inbox: Inbox, codec: Codec, messages: &Messages, mut pulse: Pulse, senders: Senders) {
     while let Some(Ok(message)) = inbox.next().await {
         if let Ok(Said::Bytes { channel, bytes }) = channels::read(message, codec, Version::V4)
             && channel % 2 == 0

@@ -20,6 +20,7 @@ use crate::config::Config;
 use crate::handshake::judge;
 use crate::mux::Ends;
 use crate::protocol::{Agreed, COMMAND_SPDY, COMMAND_WEBSOCKET, FORWARD_SPDY, FORWARD_WEBSOCKET};
+use crate::pulse::Pulse;
 use crate::request::{Request, Streams};
 use crate::session::Sessions;
 use crate::websocket::socket::socket;
@@ -47,7 +48,7 @@ pub(crate) struct Context {
 // === impl Upgrades ===
 
 impl Upgrades {
-    /// Of the configuration, only the two times and the number of sessions matter here.
+    /// Of the configuration, only the times of a session and the number of sessions matter here.
     pub fn new(config: Arc<Config>, sessions: Arc<dyn Sessions>) -> Upgrades {
         let (stop, stopped) = watch::channel(false);
         let (alive, ended) = mpsc::channel(1);
@@ -111,6 +112,11 @@ pub(crate) fn text(status: StatusCode, text: &str) -> Response<Full<Bytes>> {
 // === impl Context ===
 
 impl Context {
+    /// What a reader says while nobody takes what it has read.
+    pub(super) fn pulse(&self) -> Pulse {
+        Pulse::new(self.config.murmur)
+    }
+
     /// Returns when nobody is there to serve any more: the client left, or said nothing for too long, or we stop.
     pub(super) fn gone(
         &self,

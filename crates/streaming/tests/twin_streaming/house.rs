@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -41,6 +41,7 @@ pub(crate) fn streams(letters: &str) -> Streams {
 
 /// A server that runs until it is dropped.
 pub(crate) struct House {
+    pub(crate) address: SocketAddr,
     pub(crate) tickets: Tickets,
     pub(crate) runtime: Arc<Runtime>,
     stop: Option<oneshot::Sender<()>>,
@@ -79,12 +80,12 @@ impl House {
         let runtime = Arc::new(Runtime::default());
         let sessions = Arc::new(Doors(runtime.clone()));
         let server = Server::bind(config, sessions).await.expect("a free port");
-        let tickets = server.tickets();
+        let (address, tickets) = (server.address().expect("bound"), server.tickets());
         let (stop, stopped) = oneshot::channel::<()>();
         let ended = tokio::spawn(server.run(async {
             let _ = stopped.await;
         }));
-        House { tickets, runtime, stop: Some(stop), ended }
+        House { address, tickets, runtime, stop: Some(stop), ended }
     }
 
     pub(crate) fn stop(&mut self) {

@@ -5,6 +5,7 @@ mod forwards;
 mod house;
 mod limits;
 mod refusals;
+mod relay;
 mod secured;
 mod volumes;
 mod words;
