@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::stage::{Stage, eventually};
+use crate::stage::{Stage, accept, eventually};
 
 /// What came of one visit. The pod is gone when this is there: effects are what outlived it.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ pub(crate) fn pod(mode: &str, guests: &[Guest<'_>]) -> String {
 }
 
 fn answer_one(listener: &TcpListener) {
-    let (peer, _) = listener.accept().unwrap();
+    let peer = accept(listener);
     let mut line = String::new();
     BufReader::new(&peer).read_line(&mut line).unwrap();
     writeln!(&peer, "outside heard {}", line.trim_end()).unwrap();

@@ -8,6 +8,8 @@ pub(crate) mod plays;
 
 pub(crate) use play::Stage;
 
+use std::io::ErrorKind;
+use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 /// Long enough for a slow machine under load; a condition that holds ends the wait at once.
@@ -29,4 +31,17 @@ pub(crate) fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>
         assert!(Instant::now() < deadline, "not in {PATIENCE:?}: {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// The next who connects. A container that does not even start must fail its test, not hang it; nor may one that says
+/// nothing.
+pub(crate) fn accept(listener: &TcpListener) -> TcpStream {
+    listener.set_nonblocking(true).unwrap();
+    let peer = eventually("somebody connects", || match listener.accept() {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => None,
+        other => Some(other.unwrap().0),
+    });
+    peer.set_nonblocking(false).unwrap();
+    peer.set_read_timeout(Some(PATIENCE)).unwrap();
+    peer
 }

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::net::TcpListener;
 
-use super::{Stage, eventually};
+use super::{Stage, accept, eventually};
 
 /// A pod starts, what it writes can be read, Ctrl-C stops it with its grace, nothing is left (HP-07).
 pub(crate) fn a_pod_starts_logs_and_stops(stage: &Stage) {
@@ -42,7 +42,7 @@ pub(crate) fn once_takes_the_code_of_whoever_failed_first(stage: &Stage) {
     let early = "  - {name: early, image: \"dir:app\", command: [./fixture, exit, \"7\"]}\n";
     std::fs::write(&file, text + early).unwrap();
     let up = stage.up(&file, &["--once"]);
-    let (mut late, _) = listener.accept().unwrap();
+    let mut late = accept(&listener);
     // Who hangs up on words that nobody read is rude, and that is another code.
     late.read_exact(&mut [0; b"hello\n".len()]).unwrap();
     up.wait_for("default/pair/early ended with code 7");

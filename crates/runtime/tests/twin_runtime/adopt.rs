@@ -9,7 +9,7 @@ use runtime::RuntimeError;
 use runtime::config::ContainerConfig;
 use runtime::record::State;
 
-use crate::world::{World, eventually, is_alive};
+use crate::world::{World, accept, eventually, is_alive};
 
 #[test]
 fn everything_is_adopted_as_it_was() {
@@ -29,7 +29,7 @@ fn everything_is_adopted_as_it_was() {
     world.close();
     // It waits for a word, and ends with no agent there.
     assert!(!record.exists());
-    let (mut peer, _) = listener.accept().unwrap();
+    let mut peer = accept(&listener);
     peer.read_exact(&mut [0; b"hello\n".len()]).unwrap();
     peer.write_all(b"go\n").unwrap();
     drop(peer);

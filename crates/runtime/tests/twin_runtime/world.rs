@@ -1,5 +1,7 @@
 //! A node of its own, an image with the fixture, and containers that run it.
 
+use std::io::ErrorKind;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -16,8 +18,11 @@ pub(crate) struct World {
     runtime: Option<Runtime>,
 }
 
+/// Long enough for a slow machine under load.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 pub(crate) fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + PATIENCE;
     loop {
         if let Some(found) = condition() {
             return found;
@@ -25,6 +30,18 @@ pub(crate) fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>
         assert!(Instant::now() < deadline, "not in time: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// The next who connects, and that it speaks: a container that does not must fail its test, not hang it.
+pub(crate) fn accept(listener: &TcpListener) -> TcpStream {
+    listener.set_nonblocking(true).unwrap();
+    let peer = eventually("somebody connects", || match listener.accept() {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => None,
+        other => Some(other.unwrap().0),
+    });
+    peer.set_nonblocking(false).unwrap();
+    peer.set_read_timeout(Some(PATIENCE)).unwrap();
+    peer
 }
 
 pub(crate) fn is_alive(pid: u32) -> bool {
