@@ -102,6 +102,16 @@ impl Host {
         }
     }
 
+    /// How long a killed holder's containers may be seen after it. On the twin that is two signals of the kernel's and
+    /// a guard that a closed pipe wakes: milliseconds, and the rest is for a busy machine. Under Wine all programs share
+    /// one server, which has to see a socket close before it ends the job.
+    pub(crate) fn at_once(&self) -> Duration {
+        match self {
+            Host::Twin { .. } => Duration::from_secs(2),
+            Host::Wine { .. } => Duration::from_secs(10),
+        }
+    }
+
     /// What runs of this play besides the porthole in front.
     pub(crate) fn processes(&self) -> Vec<Seen> {
         match self {

@@ -176,6 +176,16 @@ impl Stage {
         self.host.processes().into_iter().filter(|seen| !seen.is_holder() && !seen.is_guard()).collect()
     }
 
+    /// kill -9 of the only holder; its containers are gone at once.
+    pub(crate) fn kill_the_holder(&self) {
+        let holder = self.holder();
+        let (begun, limit) = (Instant::now(), self.host.at_once());
+        holder.kill();
+        eventually("the containers end", || self.workers().is_empty().then_some(()));
+        let took = begun.elapsed();
+        assert!(took < limit, "the containers outlived their holder by {took:?}, more than {limit:?}");
+    }
+
     /// No process, job, mount, socket or pod directory is left of the play, and no image is kept for it.
     pub(crate) fn assert_nothing_left(&self) {
         self.assert_left(&[]);

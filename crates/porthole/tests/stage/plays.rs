@@ -127,8 +127,7 @@ pub(crate) fn a_killed_holder_takes_its_containers_along(stage: &Stage) {
     let up = stage.up(&stage.pod_with("web", &["generations", "3"], "  restartPolicy: Never\n"), &[]);
     up.wait_for("generation 3");
     assert_eq!(stage.workers().len(), 3, "{:?}", stage.host.processes());
-    stage.holder().kill();
-    eventually("the containers end", || stage.workers().is_empty().then_some(()));
+    stage.kill_the_holder();
     let line = up.wait_for("ended with code 137");
     assert!(line.contains("(HolderDied): its holder ended first"), "{line}");
     let (code, said) = up.wait();
@@ -143,8 +142,7 @@ pub(crate) fn a_killed_holder_is_noticed_without_an_agent(stage: &Stage) {
     up.wait_for("generation 3");
     up.kill();
     assert_eq!(stage.workers().len(), 3, "{:?}", stage.host.processes());
-    stage.holder().kill();
-    eventually("the container ends", || stage.workers().is_empty().then_some(()));
+    stage.kill_the_holder();
     let container = stage.container();
     assert_eq!((&container["state"], &container["reason"]), (&"Exited".into(), &"HolderDied".into()));
     let table = stage.porthole("ps", &[]).stdout;
