@@ -168,16 +168,19 @@ impl Stamp {
 // === impl Lock ===
 
 impl Lock {
-    /// `None` when another process, or another `Lock` of ours, has it.
+    /// `None` when another process, or another `Lock` of ours, has it. No other account can: whoever may only read a
+    /// file may still lock it, so nobody else may open this one.
     pub fn try_acquire(path: &Path) -> io::Result<Option<Self>> {
-        let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+        let file = sys::file::open_private(path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(std::fs::TryLockError::WouldBlock) => return Ok(None),
             Err(std::fs::TryLockError::Error(error)) => return Err(error),
         }
         let owner = with_suffix(path, ".pid");
-        std::fs::write(&owner, std::process::id().to_string())?;
+        let mut hint = sys::file::open_private(&owner)?;
+        hint.set_len(0)?;
+        hint.write_all(std::process::id().to_string().as_bytes())?;
         Ok(Some(Self { _file: file, owner }))
     }
 

@@ -20,6 +20,24 @@ pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).mode(0o600).open(path)
 }
 
+/// To read and write, made if it is not there. One that is there is closed to others, unless it is somebody else's.
+pub(crate) fn open_private(path: &Path) -> io::Result<File> {
+    let file = File::options().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    let found = file.metadata()?;
+    if !found.is_file() || found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(not_ours(path, "file"));
+    }
+    if found.mode() & 0o077 != 0 {
+        file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+    }
+    Ok(file)
+}
+
+fn not_ours(path: &Path, what: &str) -> io::Error {
+    let text = format!("{} is not a {what} of ours", path.display());
+    io::Error::new(io::ErrorKind::PermissionDenied, text)
+}
+
 pub(crate) fn make_executable(path: &Path) -> io::Result<()> {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700))
 }
@@ -93,8 +111,7 @@ fn make_dir(path: &Path, mode: u32) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     let found = std::fs::symlink_metadata(path)?;
     if !found.is_dir() || found.uid() != rustix::process::geteuid().as_raw() {
-        let text = format!("{} is not a directory of ours", path.display());
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+        return Err(not_ours(path, "directory"));
     }
     if found.mode() & 0o077 != mode & 0o077 {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;

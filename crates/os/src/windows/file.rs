@@ -32,7 +32,7 @@ use super::security::{self, Descriptor};
 use super::text::{narrow, wide};
 use crate::file::{Disk, Kind, Stamp};
 
-/// Accounts that may own a private directory besides ourselves: the system and the administrators.
+/// Accounts that may own what is private besides ourselves: the system and the administrators.
 const TRUSTED: [&str; 2] = ["S-1-5-18", "S-1-5-32-544"];
 
 /// What a Unix socket's file is marked with.
@@ -52,6 +52,18 @@ pub(crate) fn elevated() -> bool {
 /// Closed by the directory it is in, whose entries are inherited.
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).open(path)
+}
+
+/// To read and write, made if it is not there. One that was there before its directory was closed is closed now,
+/// unless it is somebody else's.
+pub(crate) fn open_private(path: &Path) -> io::Result<File> {
+    let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+    let owner = owner(path)?;
+    if !is_ours(&owner)? || !file.metadata()?.is_file() {
+        return Err(not_ours(path, "file", &owner));
+    }
+    set_list(path, &Descriptor::from_text(&security::private_to_us("", "FA", true)?)?)?;
+    Ok(file)
 }
 
 /// The name alone decides what can be run.
@@ -203,12 +215,19 @@ fn make(path: &Path, descriptor: &Descriptor) -> io::Result<()> {
 /// are, and an owner can always open them again: theirs are refused.
 fn close(path: &Path, descriptor: &Descriptor) -> io::Result<()> {
     let owner = owner(path)?;
-    let ours = TRUSTED.contains(&owner.as_str()) || owner == security::user_sid()?;
-    if !ours || !std::fs::symlink_metadata(path)?.is_dir() {
-        let text = format!("{} is not a directory of ours, but of {owner}", path.display());
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+    if !is_ours(&owner)? || !std::fs::symlink_metadata(path)?.is_dir() {
+        return Err(not_ours(path, "directory", &owner));
     }
     set_list(path, descriptor)
+}
+
+fn is_ours(owner: &str) -> io::Result<bool> {
+    Ok(TRUSTED.contains(&owner) || owner == security::user_sid()?)
+}
+
+fn not_ours(path: &Path, what: &str, owner: &str) -> io::Error {
+    let text = format!("{} is not a {what} of ours, but of {owner}", path.display());
+    io::Error::new(io::ErrorKind::PermissionDenied, text)
 }
 
 fn owner(path: &Path) -> io::Result<String> {

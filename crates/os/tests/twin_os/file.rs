@@ -193,6 +193,42 @@ mod linux {
         assert!(Lock::try_acquire(&path).unwrap().is_some());
     }
 
+    /// Whoever can open a file can lock it, and a root may be passed by everybody.
+    #[test]
+    fn another_account_cannot_have_a_lock_of_ours() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o711)).unwrap();
+        let (new, old) = (dir.path().join("new"), dir.path().join("old"));
+        std::fs::write(&old, "").unwrap();
+        std::fs::set_permissions(&old, PermissionsExt::from_mode(0o644)).unwrap();
+        assert!(has_nobody_locked(&old), "as an earlier porthole left it");
+        for path in [new, old] {
+            drop(Lock::try_acquire(&path).unwrap().expect("free"));
+            assert!(!has_nobody_locked(&path), "{}", path.display());
+            let _held = Lock::try_acquire(&path).unwrap().expect("free");
+            assert_eq!((mode(&path), mode(&path.with_extension("pid"))), (0o600, 0o600));
+        }
+    }
+
+    #[test]
+    fn a_lock_that_is_somebody_elses_is_not_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        std::fs::write(&path, "").unwrap();
+        std::os::unix::fs::chown(&path, Some(65534), Some(65534)).unwrap();
+        assert!(Lock::try_acquire(&path).unwrap_err().to_string().contains("not a file of ours"));
+    }
+
+    /// The account that owns nothing tries, with a program that needs no more than the right to read.
+    fn has_nobody_locked(path: &Path) -> bool {
+        let mut command = std::process::Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "flock", "--nonblock"]);
+        let output = command.arg(path).arg("true").output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() || said.contains("Permission denied"), "{said}");
+        output.status.success()
+    }
+
     #[test]
     fn what_stands_at_a_path_is_told_apart() {
         let dir = tempfile::tempdir().unwrap();
