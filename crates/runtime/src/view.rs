@@ -7,6 +7,7 @@ use std::io;
 
 use holder::exit::{ExitReason, ExitRecord};
 use holder::protocol::Held;
+use os::channel::Endpoint;
 use serde::Serialize;
 
 use crate::error::chain;
@@ -75,6 +76,15 @@ pub enum State {
     Unknown,
 }
 
+/// Where a pod's containers are looked at, and what its holder says of them.
+struct Look<'a> {
+    layout: &'a Layout,
+    boot_id: &'a str,
+    endpoint: Endpoint,
+    /// None if it does not answer.
+    held: Option<Vec<Held>>,
+}
+
 /// Every pod under this root, by name.
 pub fn pods(layout: &Layout, boot_id: &str) -> io::Result<Vec<PodView>> {
     let mut pods = Vec::new();
@@ -99,16 +109,17 @@ pub fn pods(layout: &Layout, boot_id: &str) -> io::Result<Vec<PodView>> {
 }
 
 fn pod(layout: &Layout, dir: &PodDir, record: PodRecord, boot_id: &str) -> PodView {
-    let asked = fate::held(&layout.holder_endpoint(&record.config.id));
-    let (holder, held, problem) = match asked {
+    let endpoint = layout.holder_endpoint(&record.config.id);
+    let (holder, held, problem) = match fate::held(&endpoint) {
         Ok((pid, held)) => (pid, Some(held), None),
         Err(e) => (None, None, Some(chain(&e))),
     };
     let (names, file) = names(dir, &record);
+    let asked = Look { layout, boot_id, endpoint, held };
     let look = |name: &ContainerName| {
         let (attempt, dir) = last_attempt(dir, &name.name);
         let mut view = ContainerView::waiting(&record.config.id, name, attempt);
-        if let Err(e) = look(&mut view, &dir, held.as_deref(), layout, boot_id) {
+        if let Err(e) = asked.look(&mut view, &dir) {
             view.unknown(&e.to_string());
         }
         view
@@ -155,50 +166,59 @@ fn last_attempt(dir: &PodDir, name: &str) -> (u32, ContainerDir) {
     (attempt, dir.container(name, attempt))
 }
 
-/// Fills in what is known of one container.
-fn look(
-    view: &mut ContainerView,
-    dir: &ContainerDir,
-    held: Option<&[Held]>,
-    layout: &Layout,
-    boot_id: &str,
-) -> io::Result<()> {
-    let Some(record) = record::read::<ContainerRecord>(&dir.record())? else { return Ok(()) };
-    view.log = Some(record.log.clone());
-    view.previous_log = previous_log(dir, &record);
-    if record.state == Recorded::Created {
-        return Ok(());
-    }
-    let exit = dir.exit();
-    let traces =
-        Traces { id: record.id.as_str(), exit: &exit, log: &record.log, boots: [&record.boot_id, boot_id] };
-    match traces.fate(held.unwrap_or_default().to_vec())? {
-        Fate::Ended(end) if held.is_none() && end.reason == ExitReason::HolderDied => {
-            view.unknown("its holder does not answer");
-        }
-        Fate::Ended(end) => view.exited(&end),
-        Fate::Running(held) => view.held(&held),
-        Fate::NotStarted => {}
-    }
-    if let Some(message) = record.termination_message {
-        view.message = Some(message);
-    }
-    if view.reason.as_deref() == Some("HolderDied")
-        && os::job::holds_processes(&layout.job(&record.id)).unwrap_or(false)
-    {
-        view.message = Some("its holder ended first; what it started runs on until the next `up`".to_owned());
-    }
-    if let Some(waiting) = record.waiting {
-        view.reason = Some(waiting.reason);
-        view.message.get_or_insert(waiting.message);
-    }
-    Ok(())
-}
-
 fn previous_log(dir: &ContainerDir, record: &ContainerRecord) -> Option<std::path::PathBuf> {
     let before = record.config.attempt.checked_sub(1)?;
     let dir = ContainerDir::at(dir.path().with_file_name(format!("{}-{before}", record.config.name)));
     Some(record::read::<ContainerRecord>(&dir.record()).ok()??.log)
+}
+
+// === impl Look ===
+
+impl Look<'_> {
+    /// Fills in what is known of one container.
+    fn look(&self, view: &mut ContainerView, dir: &ContainerDir) -> io::Result<()> {
+        let Some(record) = record::read::<ContainerRecord>(&dir.record())? else { return Ok(()) };
+        view.log = Some(record.log.clone());
+        view.previous_log = previous_log(dir, &record);
+        if record.state == Recorded::Created {
+            return Ok(());
+        }
+        let (exit, boots) = (dir.exit(), [record.boot_id.as_str(), self.boot_id]);
+        match self.fate(Traces { id: record.id.as_str(), exit: &exit, log: &record.log, boots })? {
+            Fate::Ended(end) if self.held.is_none() && end.reason == ExitReason::HolderDied => {
+                view.unknown("its holder does not answer");
+            }
+            Fate::Ended(end) => view.exited(&end),
+            Fate::Running(held) => view.held(&held),
+            Fate::NotStarted => {}
+        }
+        if let Some(message) = record.termination_message {
+            view.message = Some(message);
+        }
+        if view.reason.as_deref() == Some("HolderDied")
+            && os::job::holds_processes(&self.layout.job(&record.id)).unwrap_or(false)
+        {
+            view.message =
+                Some("its holder ended first; what it started runs on until the next `up`".to_owned());
+        }
+        if let Some(waiting) = record.waiting {
+            view.reason = Some(waiting.reason);
+            view.message.get_or_insert(waiting.message);
+        }
+        Ok(())
+    }
+
+    /// A container that was told to start after the holder was asked has a log by now and would pass for one that was
+    /// taken along. The holder does one thing after the other: asked again, it knows the container of that log.
+    fn fate(&self, traces: Traces<'_>) -> io::Result<Fate> {
+        let fate = traces.fate(self.held.clone().unwrap_or_default())?;
+        match &fate {
+            Fate::Ended(end) if end.reason == ExitReason::HolderDied && self.held.is_some() => {
+                fate::held(&self.endpoint).map_or(Ok(fate), |(_, held)| traces.fate(held))
+            }
+            _ => Ok(fate),
+        }
+    }
 }
 
 // === impl PodView ===

@@ -1,5 +1,7 @@
 use std::path::Path;
 
+use holder::protocol::{Answer, Request, VERSION, receive, send};
+use os::channel::Listener;
 use serde_json::{Map, json};
 
 use super::*;
@@ -114,6 +116,35 @@ fn a_start_without_holder_or_exit_says_why() {
     assert_eq!((seen.state, seen.reason.as_deref()), (State::Exited, Some("HolderDied")));
     assert!(seen.message.unwrap().contains("holder ended first"));
     assert_eq!(world.seen("boot-2").message.unwrap(), "the machine was restarted");
+}
+
+/// The holder was asked before it was told to start, and the log was looked for after.
+#[test]
+fn a_container_that_is_started_while_one_looks_has_not_ended() {
+    let world = World::new();
+    world.records(0, Recorded::Running, None);
+    std::fs::write(world.pod().container("main", 0).log(), "").unwrap();
+    std::fs::create_dir(world.layout().run()).unwrap();
+    let listener = Listener::bind(&world.layout().holder_endpoint(&id())).unwrap();
+    let started = Held {
+        id: ContainerId::of(&id(), "main", 0).to_string(),
+        pid: 7,
+        started: "s".into(),
+        stopping: false,
+        exit: None,
+    };
+    let holder = std::thread::spawn(move || {
+        for has in [vec![], vec![started]] {
+            let mut asks = listener.accept().unwrap();
+            for answer in [Answer::Hello { version: VERSION, pid: 1 }, Answer::Containers(has)] {
+                receive::<Request>(&mut asks).unwrap();
+                send(&mut asks, &answer).unwrap();
+            }
+        }
+    });
+    let seen = world.seen("boot-1");
+    assert_eq!((seen.state, seen.pid, seen.reason), (State::Running, Some(7), None));
+    holder.join().unwrap();
 }
 
 #[test]
