@@ -152,7 +152,7 @@ pub enum Output {
 
 impl Root {
     pub fn path(&self) -> std::io::Result<PathBuf> {
-        std::path::absolute(self.root.clone().unwrap_or_else(root::default))
+        os::path::canonical(&self.root.clone().unwrap_or_else(root::default))
     }
 }
 

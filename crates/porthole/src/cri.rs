@@ -145,7 +145,8 @@ impl CriArgs {
             Some(uri) => Listen::parse(uri, style).or_usage(),
             None => {
                 let layout = runtime::layout::Layout::new(&self.root.path().or_environment()?);
-                Ok(Listen::default_for(&layout, &root::default(), style))
+                let machine = os::path::canonical(&root::default()).or_environment()?;
+                Ok(Listen::default_for(&layout, &machine, style))
             }
         }
     }

@@ -136,7 +136,7 @@ struct Manifest {
 
 fn read(file: &Path) -> Result<Manifest, Failure> {
     let documents = manifest::read(file).or_usage()?;
-    let path = std::path::absolute(file).or_usage()?;
+    let path = os::path::canonical(file).or_usage()?;
     Ok(Manifest { path, documents })
 }
 

@@ -48,6 +48,26 @@ fn a_killed_agent_loses_nothing() {
 }
 
 #[test]
+fn a_pod_is_the_same_however_its_root_and_file_are_written() {
+    let stage = Stage::twin();
+    let file = stage.pod("web", &["graceful", "bye"]);
+    let dir = stage.dir().display().to_string();
+    std::fs::create_dir(stage.dir().join("x")).unwrap();
+    for (to, link) in [("../root", "x/to-root"), ("../web.yaml", "x/to-web.yaml"), ("..", "x/up")] {
+        std::os::unix::fs::symlink(to, stage.dir().join(link)).unwrap();
+    }
+    let spellings = [
+        ("root/", "web.yaml"),
+        ("x/../root", "./x/../web.yaml"),
+        ("x/up/root", "x/up/web.yaml"),
+        ("x/to-root", "x/to-web.yaml"),
+        ("x/to-root/", "x/to-web.yaml"),
+    ];
+    let spellings = spellings.map(|(root, file)| (format!("{dir}/{root}"), format!("{dir}/{file}")));
+    plays::a_pod_is_the_same_however_its_root_and_file_are_written(&stage, &file, &spellings);
+}
+
+#[test]
 fn a_killed_holder_takes_its_containers_along() {
     plays::a_killed_holder_takes_its_containers_along(&Stage::twin());
 }

@@ -48,6 +48,19 @@ fn a_killed_agent_loses_nothing() {
 }
 
 #[test]
+fn a_pod_is_the_same_however_its_root_and_file_are_written() {
+    let stage = Stage::wine();
+    let file = stage.pod("web", &["graceful", "bye"]);
+    let [root, path] = [&stage.root(), &file].map(|path| stage.host.path(path));
+    let spellings = [
+        (format!("{root}\\"), path.replace('\\', "/")),
+        (root.to_lowercase(), path.to_uppercase()),
+        (format!(r"{root}\..\ROOT"), format!(r"{root}\..\.\Web.yaml")),
+    ];
+    plays::a_pod_is_the_same_however_its_root_and_file_are_written(&stage, &file, &spellings);
+}
+
+#[test]
 fn a_killed_holder_takes_its_containers_along() {
     plays::a_killed_holder_takes_its_containers_along(&Stage::wine());
 }

@@ -235,6 +235,15 @@ mod tests {
         assert_eq!(uid.get_version_num(), 5);
     }
 
+    /// Pods that run must be found again by the porthole that comes after.
+    #[test]
+    fn names_are_those_of_earlier_portholes() {
+        let layout = Layout::new(Path::new("/var/lib/porthole"));
+        let uid = layout.uid(Path::new("/home/me/pod.yaml"), "default", "web");
+        assert_eq!(uid.to_string(), "47521601-5bae-56e3-9c59-3571fdf17dbb");
+        assert_eq!(layout.job(&ContainerId::of(&PodId::from(uid), "main", 0)).parent, "porthole-dd80c871");
+    }
+
     #[test]
     fn two_roots_share_no_job_and_no_user() {
         let id = ContainerId::of(&PodId::from(Uuid::nil()), "main", 0);

@@ -63,8 +63,8 @@ impl Node {
     /// Takes the root into use, with the program that will hold its pods, and sweeps what a crash left half done.
     pub fn open(root: &Path, holder_program: &[u8]) -> Result<Node, NodeError> {
         let failed = |source| NodeError::Root { path: root.to_owned(), source };
-        // Job and pipe names derive from the root: it must be the same one from every working directory.
-        let root = std::path::absolute(root).map_err(failed)?;
+        // Job and pipe names derive from the root: it must be the same one however it was written.
+        let root = os::path::canonical(root).map_err(failed)?;
         let layout = Layout::new(&root);
         // Accounts that containers run as must get to their images, and to nothing else.
         os::file::make_passable_dir(&root).map_err(failed)?;

@@ -22,6 +22,7 @@ pub(crate) mod mounts;
 pub(crate) mod namespace;
 pub(crate) mod nested;
 pub(crate) mod overlay;
+pub(crate) mod path;
 pub(crate) mod peers;
 pub(crate) mod probe;
 pub(crate) mod process;

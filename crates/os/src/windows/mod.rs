@@ -20,6 +20,7 @@ pub(crate) mod logon;
 pub(crate) mod net;
 pub(crate) mod overlay;
 pub(crate) mod password;
+pub(crate) mod path;
 pub(crate) mod pipe;
 pub(crate) mod probe;
 pub(crate) mod process;

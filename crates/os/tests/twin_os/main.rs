@@ -6,6 +6,7 @@ mod detach;
 mod file;
 mod job;
 mod lock;
+mod path;
 mod support;
 
 #[cfg(target_os = "linux")]

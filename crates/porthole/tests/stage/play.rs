@@ -139,8 +139,12 @@ impl Stage {
 
     /// Any verb, running.
     pub(crate) fn start(&self, verb: &str, rest: &[&str]) -> Running<'_> {
-        let arguments = self.arguments(verb, rest);
-        let mut started = self.host.start(&self.host.programs().0, &arguments);
+        self.begin(&self.arguments(verb, rest))
+    }
+
+    /// Exactly these arguments, running.
+    pub(crate) fn begin(&self, arguments: &[String]) -> Running<'_> {
+        let mut started = self.host.start(&self.host.programs().0, arguments);
         let said = Arc::new(Mutex::new(Vec::new()));
         let (stdout, stderr) = started.streams();
         let read = |stream| {

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::net::TcpListener;
+use std::path::Path;
 
 use super::{Stage, accept, eventually};
 
@@ -119,6 +120,31 @@ pub(crate) fn a_killed_agent_loses_nothing(stage: &Stage) {
     up.interrupt();
     let (code, said) = up.wait();
     assert_eq!(code, 0, "{said:#?}");
+    stage.assert_nothing_left();
+}
+
+/// kill -9, and the same pod again with its root and its file written in another way: taken up, and not a second time.
+pub(crate) fn a_pod_is_the_same_however_its_root_and_file_are_written(
+    stage: &Stage,
+    file: &Path,
+    spellings: &[(String, String)],
+) {
+    let up = stage.up(file, &[]);
+    up.wait_for("| ready");
+    up.kill();
+    let (before, seen) = (stage.workers(), stage.ps());
+    for (root, file) in spellings {
+        let words = ["up", "--root", root, file].map(str::to_owned);
+        let up = stage.begin(&words);
+        up.wait_for("taken up again");
+        assert_eq!((stage.workers(), stage.ps()), (before.clone(), seen.clone()), "{words:?}");
+        assert!(!up.said().iter().any(|line| line.contains("left alone")), "{words:?}: {:#?}", up.said());
+        up.kill();
+    }
+    let up = stage.up(file, &[]);
+    up.wait_for("taken up again");
+    up.interrupt();
+    assert_eq!(up.wait().0, 0);
     stage.assert_nothing_left();
 }
 
