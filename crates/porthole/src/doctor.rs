@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::cli::{DoctorArgs, Output, print};
 use crate::failure::{Exit, Outcome, code};
+use crate::needs;
 use crate::table::table;
 
 /// The report, as `-o json` prints it.
@@ -28,13 +29,10 @@ pub struct Verdict {
     pub why: String,
 }
 
-/// Without these nothing can be started, whatever else is there.
-const NEEDED: [&str; 3] = ["job-objects", "mount-namespace", "pidfd"];
-
 pub fn doctor(args: &DoctorArgs) -> Outcome {
     let host = os::host::facts().or_environment()?;
     let capabilities: Vec<_> = os::probe::capabilities().into_iter().chain(hcs::probe()).collect();
-    let report = Report::new(host, capabilities);
+    let report = Report::new(host, capabilities, os::job::limits_work().is_ok());
     match args.output {
         Output::Json => print(&(serde_json::to_string_pretty(&report).or_environment()? + "\n"))?,
         Output::Table => print(&report.render())?,
@@ -45,11 +43,11 @@ pub fn doctor(args: &DoctorArgs) -> Outcome {
 // === impl Report ===
 
 impl Report {
-    fn new(host: HostFacts, capabilities: Vec<Capability>) -> Report {
+    fn new(host: HostFacts, capabilities: Vec<Capability>, limits: bool) -> Report {
         Report {
             version: env!("CARGO_PKG_VERSION"),
             twin: host.os != "windows",
-            host_process: Verdict::of(&host, &capabilities),
+            host_process: Verdict::of(&host, &capabilities, limits),
             host,
             capabilities,
         }
@@ -79,13 +77,13 @@ fn row(capability: &Capability) -> Vec<String> {
 // === impl Verdict ===
 
 impl Verdict {
-    fn of(host: &HostFacts, capabilities: &[Capability]) -> Verdict {
+    fn of(host: &HostFacts, capabilities: &[Capability], limits: bool) -> Verdict {
         let build = host.windows_build.as_ref().map(|b| Build { number: b.build, revision: b.revision });
         let support = build.map_or(Support::Full, Support::of);
         if support == Support::TooOld {
             return Verdict { supported: false, why: support.sentence().to_owned() };
         }
-        match capabilities.iter().find(|c| NEEDED.contains(&c.id) && !c.found) {
+        match needs::missing(capabilities, limits).first() {
             Some(missing) => Verdict {
                 supported: false,
                 why: format!("not supported: {}: {}", missing.what, missing.without),

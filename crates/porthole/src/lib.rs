@@ -18,7 +18,7 @@
 //! | [`debug`] | `porthole debug failpoints` |
 //!
 //! Beside them: [`cli`] declares the arguments, [`manifest`] reads files of pods, [`failure`] knows the exit
-//! codes, [`names`] which pod is meant, [`door`] how the agent is reached, [`converse`] passes streams on, [`table`] aligns columns, [`root`] says where state is, [`embedded`] has the holder's program.
+//! codes, [`names`] which pod is meant, [`needs`] what containers cannot do without, [`door`] how the agent is reached, [`converse`] passes streams on, [`table`] aligns columns, [`root`] says where state is, [`embedded`] has the holder's program.
 
 pub mod attach;
 pub mod check;
@@ -36,6 +36,7 @@ pub mod logs;
 pub mod manifest;
 pub mod manifests;
 pub mod names;
+pub mod needs;
 pub mod port_forward;
 pub mod ps;
 pub mod rm;

@@ -27,14 +27,13 @@ use crate::cli::{Root, UpArgs};
 use crate::embedded::HOLDER;
 use crate::failure::{Exit, Failure, Outcome, code};
 use crate::manifest::{self, Documents};
+use crate::needs;
 use metrics::MetricsFile;
 use screen::Screen;
 use secrets::Secrets;
 
 /// How often the containers' logs are looked at for new lines.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// What a container needs that is not in a job.
-const NAMESPACES: [&str; 4] = ["user-namespace", "mount-namespace", "pid-namespace", "overlayfs"];
 
 pub fn up(args: &UpArgs) -> Outcome {
     let files = read_all(&args.files)?;
@@ -154,8 +153,7 @@ fn read_all(files: &[std::path::PathBuf]) -> Result<Vec<Manifest>, Failure> {
 fn check_account() -> Result<bool, Failure> {
     let Err(why) = os::job::limits_work() else { return Ok(false) };
     let capabilities = os::probe::capabilities();
-    let missing = |id: &&str| capabilities.iter().any(|known| known.id == *id && !known.found);
-    let missing: Vec<_> = NAMESPACES.iter().copied().filter(|id| missing(id)).collect();
+    let missing: Vec<_> = needs::missing(&capabilities, false).iter().map(|known| known.id).collect();
     if !missing.is_empty() {
         let line: Vec<_> = std::env::args().collect();
         let text = format!("{why}, and this host does not allow you: {}", missing.join(", "));

@@ -1,6 +1,7 @@
 use os::host::{Account, WindowsBuild};
 
 use super::*;
+use crate::needs::{NEEDED, When};
 
 fn host(build: Option<(u32, u32)>) -> HostFacts {
     HostFacts {
@@ -22,39 +23,46 @@ fn capability(id: &'static str, found: bool) -> Capability {
     Capability { id, what: "thing", found, detail: "as seen".into(), without: "sorrow follows" }
 }
 
+fn report(build: Option<(u32, u32)>, capabilities: Vec<Capability>, limits: bool) -> Report {
+    Report::new(host(build), capabilities, limits)
+}
+
 // proves: HP-35 pure
 #[test]
 fn a_build_too_old_is_refused() {
-    let report = Report::new(host(Some((17134, 0))), vec![]);
-    assert!(!report.host_process.supported && report.host_process.why.contains("17763"));
-    let report = Report::new(host(Some((17763, 100))), vec![]);
-    assert!(report.host_process.supported && report.host_process.why.contains("July 2022"));
-    assert!(Report::new(host(Some((20348, 1))), vec![]).host_process.supported);
+    let verdict = report(Some((17134, 0)), vec![], true).host_process;
+    assert!(!verdict.supported && verdict.why.contains("17763"));
+    let verdict = report(Some((17763, 100)), vec![], true).host_process;
+    assert!(verdict.supported && verdict.why.contains("July 2022"));
+    assert!(report(Some((20348, 1)), vec![], true).host_process.supported);
 }
 
 #[test]
-fn what_everything_needs_decides_the_verdict() {
-    for id in NEEDED {
-        let verdict = Report::new(host(None), vec![capability(id, false)]).host_process;
-        assert_eq!(
-            (verdict.supported, verdict.why.as_str()),
-            (false, "not supported: thing: sorrow follows")
-        );
+fn where_up_would_refuse_the_answer_is_no() {
+    let verdict = |id, found, limits| report(None, vec![capability(id, found)], limits).host_process;
+    for (id, when) in NEEDED {
+        let expected = (false, "not supported: thing: sorrow follows");
+        let without = verdict(id, false, false);
+        assert_eq!((without.supported, without.why.as_str()), expected, "{id}");
+        assert_eq!(verdict(id, false, true).supported, when == When::WithoutLimits, "{id}");
+        assert!(verdict(id, true, false).supported, "{id}");
     }
-    assert!(Report::new(host(None), vec![capability("overlayfs", false)]).host_process.supported);
-    assert!(Report::new(host(None), vec![capability("pidfd", true)]).host_process.supported);
+    for id in ["overlayfs", "pid-namespace"] {
+        assert!(!verdict(id, false, false).supported, "{id}, without root");
+    }
+    assert!(verdict("bind-mount", false, false).supported);
 }
 
 // proves: HP-30 pure
 #[test]
 fn the_account_and_what_follows_are_shown() {
-    let text = Report::new(host(None), vec![capability("a", true), capability("b", false)]).render();
+    let text = report(None, vec![capability("a", true), capability("b", false)], true).render();
     assert!(text.contains("account: me (7), no administrator"), "{text}");
     assert!(text.contains("the twin"), "{text}");
     let lines: Vec<_> = text.lines().rev().take(2).collect();
     assert!(lines[0].contains("no") && lines[0].ends_with("sorrow follows"), "{text}");
     assert!(lines[1].contains("yes") && !lines[1].contains("sorrow"), "{text}");
-    let json = serde_json::to_value(Report::new(host(None), vec![capability("a", false)])).unwrap();
+    let json = serde_json::to_value(report(None, vec![capability("a", false)], true)).unwrap();
     assert_eq!(json["hostProcess"]["supported"], true);
     assert_eq!(json["capabilities"][0]["without"], "sorrow follows");
     assert_eq!((&json["host"]["account"]["name"], &json["twin"]), (&"me".into(), &true.into()));
