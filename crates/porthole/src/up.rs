@@ -3,6 +3,7 @@
 mod metrics;
 mod screen;
 mod secrets;
+mod sudo;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -155,9 +156,9 @@ fn check_account() -> Result<bool, Failure> {
     let capabilities = os::probe::capabilities();
     let missing: Vec<_> = needs::missing(&capabilities, false).iter().map(|known| known.id).collect();
     if !missing.is_empty() {
-        let line: Vec<_> = std::env::args().collect();
         let text = format!("{why}, and this host does not allow you: {}", missing.join(", "));
-        return Err(Failure::new(code::ENVIRONMENT, anyhow!("{text}; run: sudo {}", line.join(" "))));
+        let line = sudo::line(std::env::args_os());
+        return Err(Failure::new(code::ENVIRONMENT, anyhow!("{text}; run: {line}")));
     }
     say(&format!("warning: {why}: containers run as you in namespaces of their own, without limits"));
     Ok(true)

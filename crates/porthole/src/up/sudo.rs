@@ -1,0 +1,55 @@
+//! The line that does the same as root.
+
+use std::ffi::{OsStr, OsString};
+
+/// These words after `sudo`, as a shell must read them to have them again.
+pub(super) fn line(words: impl IntoIterator<Item = OsString>) -> String {
+    let words = words.into_iter().map(|word| quoted(&word));
+    std::iter::once("sudo".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+fn quoted(word: &OsStr) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
+    match word.to_str() {
+        Some(text) if !text.is_empty() && text.chars().all(plain) => text.to_owned(),
+        Some(text) if !text.contains(char::is_control) => format!("'{}'", text.replace('\'', r"'\''")),
+        _ => in_numbers(word.as_encoded_bytes()),
+    }
+}
+
+/// What a terminal would not show as it is, or a text cannot hold, in the words of bash and its kin.
+fn in_numbers(word: &[u8]) -> String {
+    let letter = |byte: &u8| match byte {
+        b'\\' | b'\'' => format!("\\{}", char::from(*byte)),
+        b' '..=b'~' => char::from(*byte).to_string(),
+        other => format!("\\x{other:02x}"),
+    };
+    format!("$'{}'", word.iter().map(letter).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_shell_would_take_apart_is_quoted() {
+        for (word, expected) in [
+            ("/usr/bin/porthole", "/usr/bin/porthole"),
+            ("--root=/a,b:c", "--root=/a,b:c"),
+            ("my pod.yaml", "'my pod.yaml'"),
+            ("größer.yaml", "'größer.yaml'"),
+            ("it's.yaml", r"'it'\''s.yaml'"),
+            ("$HOME;`x`|&<>*?~", "'$HOME;`x`|&<>*?~'"),
+            ("", "''"),
+            ("a\nb'\\c", r"$'a\x0ab\'\\c'"),
+        ] {
+            assert_eq!(line([word.into()]), format!("sudo {expected}"), "{word:?}");
+        }
+        assert_eq!(line(["porthole", "up", "a b"].map(OsString::from)), "sudo porthole up 'a b'");
+    }
+
+    #[test]
+    fn a_name_that_is_no_text_is_written_in_numbers() {
+        assert_eq!(in_numbers(b"a\xff b"), r"$'a\xff b'");
+    }
+}
