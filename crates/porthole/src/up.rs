@@ -1,5 +1,6 @@
 //! `porthole up`: a node on this machine, without a cluster.
 
+mod fitted;
 mod metrics;
 mod screen;
 mod secrets;

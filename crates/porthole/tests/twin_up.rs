@@ -125,6 +125,28 @@ fn a_terminal_shows_a_table_that_is_drawn_over_itself_until_ctrl_c() {
 }
 
 #[test]
+fn what_stays_on_a_small_terminal_is_the_whole_table() {
+    let stage = Stage::twin();
+    let text = std::fs::read_to_string(stage.pod_with("web", &["exit", "1"], "  restartPolicy: Never\n"));
+    let more = (2..=5).map(|number| {
+        format!("  - {{name: no{number}, image: \"dir:app\", command: [./fixture, exit, \"{number}\"]}}\n")
+    });
+    let file = stage.file("web.yaml", &(text.unwrap() + &more.collect::<String>()));
+    let mut person = Person::at_a_terminal(&stage, (40, 4), "up", &[file.to_str().unwrap()]);
+    assert_eq!(person.code(), 0, "{}", person.seen());
+    let seen = person.seen();
+    assert!(seen.contains("… and 4 more: porthole ps"), "it was too small: {seen}");
+    let last = seen.rsplit("\x1b[J").next().unwrap();
+    let table: Vec<Vec<_>> = last.lines().map(|line| line.split_whitespace().collect()).collect();
+    let row = |name, state| vec!["default/web", name, state, "0", "-", "Error"];
+    let heading = vec!["POD", "CONTAINER", "STATE", "RESTARTS", "PID", "NOTE"];
+    let [main, two, three, four, five] = [1, 2, 3, 4, 5].map(|code| format!("Exited({code})"));
+    let rows =
+        [row("main", &main), row("no2", &two), row("no3", &three), row("no4", &four), row("no5", &five)];
+    assert_eq!(table, [vec![heading], rows.into()].concat(), "{seen}");
+}
+
+#[test]
 fn a_changed_file_replaces_the_pod_that_runs() {
     let stage = Stage::twin();
     let up = stage.up(&stage.pod("web", &["lines", "0", "50"]), &[]);

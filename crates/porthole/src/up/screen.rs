@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 
-use os::terminal::Size;
 use runtime::admit::Admitted;
 use runtime::ids::PodId;
 use runtime::layout::{ContainerDir, Layout, PodDir};
 use runtime::logs::LogReader;
 use runtime::run::event::{Event, What};
 
+use super::fitted::fitted;
 use crate::table::table;
 
 #[derive(Debug)]
@@ -102,10 +102,13 @@ impl Screen {
         drop(out.flush());
     }
 
-    /// Leaves the last table standing.
+    /// Leaves the last table standing. All of it, as nobody will erase it and there is no other place to look: the
+    /// pods are gone.
     pub(super) fn close(&mut self) {
-        self.draw();
-        self.drawn = 0;
+        if self.live {
+            self.erase();
+            write_out(&self.table());
+        }
     }
 
     fn line(&self, text: &str) {
@@ -118,40 +121,31 @@ impl Screen {
             return;
         }
         self.erase();
+        let text = fitted(&self.table(), os::terminal::size().ok());
+        self.drawn = text.lines().count();
+        write_out(&text);
+    }
+
+    fn table(&self) -> String {
         let rows: Vec<_> =
             self.rows.iter().map(|((pod, container), row)| row.cells(pod, container)).collect();
-        let text = table(&["POD", "CONTAINER", "STATE", "RESTARTS", "PID", "NOTE"], &rows);
-        let text = fitted(&text, os::terminal::size().ok());
-        self.drawn = text.lines().count();
-        let mut out = io::stdout().lock();
-        drop(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+        table(&["POD", "CONTAINER", "STATE", "RESTARTS", "PID", "NOTE"], &rows)
     }
 
     fn erase(&mut self) {
         if self.live && self.drawn > 0 {
             // From the first column, where the `^C` that the terminal shows does not leave it; and at once, because
             // what comes next may go another way to the same terminal.
-            let mut out = io::stdout().lock();
-            drop(write!(out, "\r\x1b[{}A\x1b[J", self.drawn).and_then(|()| out.flush()));
+            write_out(&format!("\r\x1b[{}A\x1b[J", self.drawn));
             self.drawn = 0;
         }
     }
 }
 
-/// As much of a table as the terminal shows line for line: a line that went on in the next, or one that left at the
-/// top, could not be erased.
-fn fitted(table: &str, terminal: Option<Size>) -> String {
-    let Some(Size { columns, rows }) = terminal.filter(|size| size.columns > 1 && size.rows > 2) else {
-        return table.to_owned();
-    };
-    let (columns, room) = (usize::from(columns), usize::from(rows) - 1);
-    let cut = |line: &str| line.chars().take(columns).collect::<String>() + "\n";
-    let lines = table.lines().count();
-    if lines <= room {
-        return table.lines().map(cut).collect();
-    }
-    let more = format!("… and {} more: porthole ps", lines - (room - 1));
-    table.lines().take(room - 1).chain([more.as_str()]).map(cut).collect()
+/// At once; whoever reads may be gone.
+fn write_out(text: &str) {
+    let mut out = io::stdout().lock();
+    drop(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
 }
 
 // === impl Row ===
@@ -202,25 +196,5 @@ impl Row {
             pid,
             self.note.clone(),
         ]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn size(columns: u16, rows: u16) -> Option<Size> {
-        Some(Size { columns, rows })
-    }
-
-    #[test]
-    fn no_line_is_longer_than_the_terminal_is_wide_nor_the_table_higher() {
-        let table = "POD   NOTE\na     größer\nb\nc\n";
-        assert_eq!(fitted(table, None), table);
-        assert_eq!(fitted(table, size(80, 5)), table);
-        assert_eq!(fitted(table, size(8, 5)), "POD   NO\na     gr\nb\nc\n");
-        assert_eq!(fitted(table, size(80, 4)), "POD   NOTE\na     größer\n… and 2 more: porthole ps\n");
-        // Whoever does not say how large it is gets everything.
-        assert_eq!(fitted(table, size(0, 0)), table);
     }
 }
