@@ -181,7 +181,7 @@ fn open(args: &UpArgs) -> Result<Node, Failure> {
 /// Every pod of every file, or everything that is wrong with any of them.
 fn admit_all(node: &Node, files: &[Manifest]) -> Result<Vec<Admitted>, Failure> {
     let mut admitted: Vec<Admitted> = Vec::new();
-    let mut wrong = Vec::new();
+    let mut wrong = secrets::named_twice(files);
     for file in files {
         for pod in &file.documents.pods {
             let name = pod.metadata.name.as_deref().unwrap_or("?");

@@ -1,9 +1,12 @@
 //! Pull secrets: a pod names them, and without a cluster they stand in the files that `up` was given.
 
+use std::collections::BTreeMap;
+
 use images::{Access, Source};
 use k8s_openapi::api::core::v1::{Pod, Secret};
 use runtime::admit::Admitted;
 
+use super::Manifest;
 use crate::cli::Root;
 use crate::failure::{Exit, Failure};
 use crate::image::access::{self, PullSecret};
@@ -16,6 +19,27 @@ struct Named {
     secrets: Vec<PullSecret>,
     /// As a node does: the image may be had without them.
     warnings: Vec<String>,
+}
+
+/// Names that more than one Secret has: which of them a pod means would hang on the order of the files.
+pub(super) fn named_twice(files: &[Manifest]) -> Vec<String> {
+    let mut first = BTreeMap::new();
+    let all = files.iter().flat_map(|file| file.documents.secrets.iter().map(move |it| (it, &file.path)));
+    let mut twice = Vec::new();
+    for (secret, path) in all {
+        let Some(name) = secret.metadata.name.as_deref() else { continue };
+        let named = format!("{}: the Secret {}/{name} is there", path.display(), namespace(secret));
+        match first.insert((namespace(secret), name), path) {
+            None => {}
+            Some(before) if before == path => twice.push(format!("{named} twice")),
+            Some(before) => twice.push(format!("{named}, and in {} too", before.display())),
+        }
+    }
+    twice
+}
+
+fn namespace(secret: &Secret) -> &str {
+    secret.metadata.namespace.as_deref().unwrap_or("default")
 }
 
 // === impl Secrets ===
@@ -60,8 +84,7 @@ impl<'f> Secrets<'f> {
 
     fn find(&self, name: &str, namespace: &str) -> Option<&'f Secret> {
         let is_it = |secret: &&&Secret| {
-            secret.metadata.name.as_deref() == Some(name)
-                && secret.metadata.namespace.as_deref().unwrap_or("default") == namespace
+            secret.metadata.name.as_deref() == Some(name) && self::namespace(secret) == namespace
         };
         self.0.iter().find(is_it).copied()
     }
@@ -100,6 +123,24 @@ mod tests {
                         images are pulled without it";
         assert_eq!((missing.secrets.len(), missing.warnings.as_slice()), (1, &[expected.to_owned()][..]));
         assert_eq!(named("[{name: one}]", "near").unwrap().secrets.len(), 0);
+    }
+
+    #[test]
+    fn two_secrets_of_one_name_are_refused_by_their_files() {
+        let manifest = |path: &str, text: &str| Manifest {
+            path: path.into(),
+            documents: manifest::parse(Path::new(path), text.as_bytes()).unwrap(),
+        };
+        let again =
+            "{kind: Secret, apiVersion: v1, metadata: {name: one, namespace: default}, data: {a: b3RoZXI=}}";
+        let (first, other) = (manifest("/first", SECRETS), manifest("/other", again));
+        let both = manifest("/both", &format!("{again}\n---\n{again}"));
+        assert_eq!(
+            named_twice(&[first, other]),
+            ["/other: the Secret default/one is there, and in /first too"]
+        );
+        assert_eq!(named_twice(&[both]), ["/both: the Secret default/one is there twice"]);
+        assert_eq!(named_twice(&[manifest("/first", SECRETS)]), [""; 0]);
     }
 
     #[test]
