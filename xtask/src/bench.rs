@@ -111,6 +111,8 @@ struct Outcome {
     limits: Vec<Kept>,
     pass: bool,
     commit: String,
+    /// The tree had changes that the commit does not have.
+    dirty: bool,
     paths: &'static [&'static str],
 }
 
@@ -236,6 +238,7 @@ fn outcome(bench: &Bench, measured: Measured, stamp: Stamp) -> Outcome {
         goals,
         limits,
         commit: stamp.commit,
+        dirty: stamp.dirty,
         paths: bench.paths,
     }
 }
@@ -371,7 +374,7 @@ mod tests {
         };
         let growth = growth.iter().copied().collect();
         let measured = Measured { ours: ours.to_vec(), peer: vec![4.0; 5], growth, ..Measured::default() };
-        outcome(&bench, measured, Stamp { commit: "c".into(), dirty: false })
+        outcome(&bench, measured, Stamp { commit: "c".into(), dirty: true })
     }
 
     #[test]
@@ -432,6 +435,11 @@ mod tests {
         assert!(!judged(2.9, 11.0).pass);
         assert!(!judged(3.0, 9.0).pass);
         assert_eq!(bench.bar.words("1/s"), "a ≥ 3 × x, b ≥ 10 × x");
+    }
+
+    #[test]
+    fn a_bench_of_a_tree_that_no_commit_has_says_so() {
+        assert_eq!(serde_json::to_value(judged(&[0.5; 5], &[])).expect("writes")["dirty"], true);
     }
 
     #[test]

@@ -33,6 +33,8 @@ struct Outcome {
     #[serde(flatten)]
     report: serde_json::Map<String, Value>,
     commit: String,
+    /// The tree had changes that the commit does not have.
+    dirty: bool,
     paths: &'static [&'static str],
 }
 
@@ -74,7 +76,8 @@ fn outcome(code: Option<i32>, report: &str, stamp: Stamp) -> Result<Outcome> {
         serde_json::from_str(report).context("read the report")?;
     let flat = report.remove("pass") == Some(Value::Bool(true));
     ensure!(flat || code != Some(0), "the test passed and its report says that it did not");
-    Ok(Outcome { name: "soak", pass: flat && code == Some(0), report, commit: stamp.commit, paths: PATHS })
+    let Stamp { commit, dirty } = stamp;
+    Ok(Outcome { name: "soak", pass: flat && code == Some(0), report, commit, dirty, paths: PATHS })
 }
 
 #[cfg(test)]
@@ -82,7 +85,7 @@ mod tests {
     use super::*;
 
     fn judged(code: Option<i32>, report: &str) -> Result<Outcome> {
-        outcome(code, report, Stamp { commit: "c".into(), dirty: false })
+        outcome(code, report, Stamp { commit: "c".into(), dirty: true })
     }
 
     #[test]
@@ -100,5 +103,11 @@ mod tests {
     fn the_report_is_kept_in_the_outcome() {
         let text = serde_json::to_string(&judged(Some(0), r#"{"execs": 7, "pass": true}"#).expect("reads"));
         assert_eq!(text.expect("writes").matches("\"execs\":7").count(), 1);
+    }
+
+    #[test]
+    fn a_soak_of_a_tree_that_no_commit_has_says_so() {
+        let outcome = judged(Some(0), r#"{"pass": true}"#).expect("reads");
+        assert_eq!(serde_json::to_value(outcome).expect("writes")["dirty"], true);
     }
 }
