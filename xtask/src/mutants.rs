@@ -71,6 +71,7 @@ struct Outcomes {
 
 #[derive(Debug, Serialize)]
 struct Proof {
+    pass: bool,
     commit: String,
     dirty: bool,
     paths: Vec<String>,
@@ -118,7 +119,7 @@ fn run_package(package: &Package, stamp: &Stamp) -> Result<bool> {
         proof.missed,
         path.display()
     );
-    Ok(proof.percent >= WANTED_PERCENT)
+    Ok(proof.pass)
 }
 
 /// Named after what the crate is now: parts of another crate are never counted in.
@@ -189,7 +190,9 @@ impl Outcomes {
 fn proof(outcomes: Outcomes, package: &str, stamp: &Stamp) -> Proof {
     let Outcomes { caught, missed, unviable, timeout, mut survivors } = outcomes;
     survivors.sort();
+    let percent = percent(caught + timeout, missed);
     Proof {
+        pass: percent >= WANTED_PERCENT,
         commit: stamp.commit.clone(),
         dirty: stamp.dirty,
         paths: vec![format!("crates/{package}")],
@@ -197,7 +200,7 @@ fn proof(outcomes: Outcomes, package: &str, stamp: &Stamp) -> Proof {
         missed,
         unviable,
         timeout,
-        percent: percent(caught + timeout, missed),
+        percent,
         survivors,
     }
 }
@@ -220,5 +223,17 @@ mod tests {
         assert_eq!(percent(17, 3).to_string(), "85");
         assert_eq!(percent(2, 1).to_string(), "66.7");
         assert_eq!(percent(0, 0).to_string(), "0");
+    }
+
+    #[test]
+    fn a_hunt_that_missed_its_bar_says_so_in_its_proof() {
+        let hunted = |caught, timeout, missed| {
+            let outcomes = Outcomes { caught, timeout, missed, ..Outcomes::default() };
+            let proof = proof(outcomes, "rules", &Stamp { commit: "c".into(), dirty: false });
+            serde_json::to_value(proof).expect("written")["pass"].clone()
+        };
+        assert_eq!(hunted(80, 5, 15), true, "who hangs is caught");
+        assert_eq!(hunted(84, 0, 16), false);
+        assert_eq!(hunted(0, 0, 0), false, "nothing was hunted");
     }
 }

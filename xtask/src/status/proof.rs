@@ -19,8 +19,8 @@ struct File {
     paths: Vec<String>,
     #[serde(default)]
     proves: Vec<Claim>,
-    /// Not said by proofs that are written only when their bar is met.
-    #[serde(default = "yes")]
+    /// What does not say that its bar was met has not met it.
+    #[serde(default)]
     pass: bool,
     /// The tree had changes that the commit does not have.
     #[serde(default)]
@@ -42,10 +42,6 @@ pub(super) struct Proof {
     pub(super) stale: bool,
     /// The requirements that it shows, each at a level.
     pub(super) claims: Vec<(String, Level)>,
-}
-
-fn yes() -> bool {
-    true
 }
 
 pub(super) fn read(root: &Path) -> Result<Vec<Proof>> {
@@ -127,7 +123,8 @@ mod tests {
                 format!(r#"{{"commit":"{}","paths":["crates/a"]{more}}}"#, repo.git(&["rev-parse", "HEAD"]))
             };
             let claim = r#","proves":[{"id":"HP-07","level":"twin"}]"#;
-            repo.write("docs/proofs/bench-a.json", &proof(claim));
+            repo.write("docs/proofs/bench-a.json", &proof(&format!(r#","pass":true{claim}"#)));
+            repo.write("docs/proofs/silent.json", &proof(claim));
             repo.write("docs/proofs/e2e-a-wine.json", &proof(""));
             repo.write("docs/proofs/mutants-a.json", &proof(""));
             repo.write("docs/proofs/other.json", &proof(&format!(r#","pass":false,"dirty":true{claim}"#)));
@@ -164,14 +161,23 @@ mod tests {
         repo.write("crates/a/src/windows/x.rs", "after");
         assert_eq!(repo.stale(), ["e2e-a-wine", "mutants-a", "other"]);
         repo.write("crates/a/src/lib.rs", "after");
-        assert_eq!(repo.stale(), ["bench-a", "e2e-a-wine", "mutants-a", "other"]);
+        assert_eq!(repo.stale(), ["bench-a", "e2e-a-wine", "mutants-a", "other", "silent"]);
     }
 
     #[test]
     fn what_missed_its_bar_shows_nothing() {
         let repo = Repo::new();
-        let claims: Vec<_> =
-            read(repo.0.path()).expect("proofs").into_iter().map(|p| p.claims.len()).collect();
-        assert_eq!(claims, [1, 0, 0, 0]);
+        let proofs = read(repo.0.path()).expect("proofs");
+        let shown: Vec<_> =
+            proofs.iter().filter(|proof| !proof.claims.is_empty()).map(|p| &*p.name).collect();
+        assert_eq!(shown, ["bench-a"]);
+    }
+
+    #[test]
+    fn what_does_not_say_that_its_bar_was_met_has_missed_it() {
+        let repo = Repo::new();
+        let proofs = read(repo.0.path()).expect("proofs");
+        let met: Vec<_> = proofs.iter().filter(|proof| proof.pass).map(|proof| &*proof.name).collect();
+        assert_eq!(met, ["bench-a"]);
     }
 }
