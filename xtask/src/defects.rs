@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
@@ -20,6 +21,8 @@ use table::DEFECTS;
 mod table;
 
 const NOT_CAUGHT: u8 = 4;
+/// What the gate in the copy leaves there.
+const RESULTS: &str = "target/porthole-tests/results.json";
 
 /// A mistake that someone could make, and the tier that must notice it.
 #[derive(Debug)]
@@ -32,6 +35,8 @@ pub(crate) struct Defect {
     pub(crate) replace: &'static str,
     /// The test that must fail: a tier that is red for another reason has noticed nothing.
     pub(crate) caught_by: &'static str,
+    /// The file that says what that test wants: that a defect was caught holds as long as it stays the same.
+    pub(crate) test: &'static str,
     pub(crate) why: &'static str,
 }
 
@@ -57,9 +62,10 @@ fn list() -> Result<ExitCode> {
 /// What `all` leaves in docs/proofs, if everything was caught.
 #[derive(Debug, Serialize)]
 struct Proof {
+    pass: bool,
     commit: String,
     dirty: bool,
-    /// The files that the defects were put into.
+    /// The files that the defects were put into and those of the tests.
     paths: BTreeSet<&'static str>,
     caught: Vec<Caught>,
 }
@@ -73,7 +79,7 @@ struct Caught {
 
 /// Here success means that every defect was caught.
 fn run_all() -> Result<ExitCode> {
-    let Stamp { commit, dirty } = Stamp::now()?;
+    let stamp = Stamp::now()?;
     let mut missed = Vec::new();
     for defect in DEFECTS {
         if !defect.is_caught()? {
@@ -81,13 +87,21 @@ fn run_all() -> Result<ExitCode> {
         }
     }
     if missed.is_empty() {
-        let caught = DEFECTS.iter().map(Defect::caught).collect();
-        let paths = DEFECTS.iter().map(|defect| defect.file).collect();
-        let proof = serde_json::to_string_pretty(&Proof { commit, dirty, paths, caught })? + "\n";
+        let proof = serde_json::to_string_pretty(&Proof::of_all(stamp))? + "\n";
         results::store(&repo_root()?.join("docs/proofs/defects.json"), &proof)?;
     }
     println!("{} defects, {} not caught: {}", DEFECTS.len(), missed.len(), missed.join(", "));
     Ok(if missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(NOT_CAUGHT) })
+}
+
+// === impl Proof ===
+
+impl Proof {
+    fn of_all(stamp: Stamp) -> Proof {
+        let Stamp { commit, dirty } = stamp;
+        let paths = DEFECTS.iter().flat_map(|defect| [defect.file, defect.test]).collect();
+        Proof { pass: true, commit, dirty, paths, caught: DEFECTS.iter().map(Defect::caught).collect() }
+    }
 }
 
 // === impl Defect ===
@@ -102,6 +116,8 @@ impl Defect {
         let tree = root.join("target/defect/tree");
         progress::step("copy the tree", || copy_tree(&root, &tree))?;
         self.seed(&tree)?;
+        // What an earlier defect's run found there says nothing of this one.
+        remove_results(&tree)?;
         println!("seeded {} into {}: {}", self.name, self.file, self.why);
         let status = self.gate(&root, &tree)?;
         ensure!(matches!(status, 0 | 1), "the gate in the copy ended with {status}");
@@ -112,7 +128,7 @@ impl Defect {
 
     /// A tier that could not even start (a tool is missing, nothing compiles) cannot tell.
     fn is_noticed(&self, tree: &Path) -> Result<bool> {
-        let path = tree.join("target/porthole-tests/results.json");
+        let path = tree.join(RESULTS);
         let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
         let records: Vec<Record> = serde_json::from_str(&text)?;
         let of_tier = records.iter().filter(|record| record.tier == self.tier);
@@ -141,6 +157,15 @@ impl Defect {
         command.env("CARGO_TARGET_DIR", root.join("target/defect/target")).env_remove("CARGO_MANIFEST_DIR");
         let status = command.stdin(Stdio::null()).status().context("start the gate in the copy")?;
         status.code().context("the gate in the copy was killed")
+    }
+}
+
+fn remove_results(tree: &Path) -> Result<()> {
+    match fs::remove_file(tree.join(RESULTS)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("remove {RESULTS} in {}", tree.display()))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -202,18 +227,36 @@ mod tests {
             assert!(DEFECTS.iter().any(|defect| defect.tier == *tier), "{}", tier.name());
         }
         let root = repo_root().expect("root");
-        let mut git = Command::new("git");
-        let sources = progress::text_of(git.current_dir(&root).args([
-            "grep",
-            "-h",
-            "-E",
-            r"^\s*(pub(\(crate\))? )?fn ",
-        ]))
-        .expect("git grep");
-        for defect in DEFECTS.iter().filter(|defect| !matches!(defect.tier, Tier::Lint)) {
+        for defect in DEFECTS {
+            let text = fs::read_to_string(root.join(defect.test)).expect(defect.test);
             let name = defect.caught_by.rsplit("::").next().expect("a name");
-            assert!(sources.contains(&format!("fn {name}(")), "{}: no test {name}", defect.name);
+            let there = defect.tier == Tier::Lint || text.contains(&format!("fn {name}("));
+            assert!(there, "{}: no test {name} in {}", defect.name, defect.test);
         }
+    }
+
+    #[test]
+    fn the_proof_is_about_the_code_and_the_tests_of_all_defects() {
+        let proof = Proof::of_all(Stamp { commit: "c".into(), dirty: true });
+        assert!(proof.pass && proof.dirty);
+        for defect in DEFECTS {
+            assert!(
+                proof.paths.contains(defect.file) && proof.paths.contains(defect.test),
+                "{}",
+                defect.name
+            );
+        }
+    }
+
+    #[test]
+    fn what_an_earlier_run_found_in_the_copy_is_no_answer() {
+        let tree = tempfile::tempdir().expect("a directory");
+        remove_results(tree.path()).expect("nothing to remove");
+        let path = tree.path().join(RESULTS);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("made");
+        fs::write(&path, "[]").expect("written");
+        remove_results(tree.path()).expect("removed");
+        assert!(!path.exists());
     }
 
     #[test]
@@ -225,6 +268,7 @@ mod tests {
             find: "x",
             replace: "y",
             caught_by: "",
+            test: "",
             why: "",
         };
         assert!(defect.applied("x x").is_err() && defect.applied("").is_err());

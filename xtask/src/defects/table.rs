@@ -11,6 +11,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         find: "pub fn command_line(",
         replace: "pub   fn command_line(",
         caught_by: "rustfmt",
+        test: "rustfmt.toml",
         why: "source that rustfmt would change",
     },
     Defect {
@@ -20,6 +21,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         find: "pub fn command_line(words: &[String]) -> String {",
         replace: "pub fn command_line(words: &[String]) -> String {\n    if words.len() > 1 {\n        return words.join(\" \");\n    }",
         caught_by: "quote::tests::what_people_type",
+        test: "crates/plan/src/quote.rs",
         why: "a Windows command line without quoting, so that arguments with spaces fall apart",
     },
     Defect {
@@ -29,6 +31,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         find: "body.split_first().ok_or(FrameError::Empty)?",
         replace: "(&body[0], &body[1..])",
         caught_by: "holder_frame",
+        test: "fuzz/src/lib.rs",
         why: "an empty frame from a broken peer panics the holder",
     },
     Defect {
@@ -38,6 +41,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         find: "code: 128 + signal.cast_unsigned()",
         replace: "code: signal.cast_unsigned()",
         caught_by: "job::three_generations_are_killed_as_one",
+        test: "crates/os/tests/twin_os/job.rs",
         why: "a killed process on Linux ends with a code that could be its own",
     },
     Defect {
@@ -47,6 +51,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         find: "TerminateJobObject(self.handle.as_raw_handle(), exit_code)",
         replace: "TerminateJobObject(self.handle.as_raw_handle(), exit_code & 1)",
         caught_by: "three_generations_are_gone_with_the_exit_code_as_seen_from_outside",
+        test: "crates/os/tests/wine_os.rs",
         why: "a killed job on Windows does not end with the code that was asked for",
     },
     Defect {
@@ -56,6 +61,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         find: "--allow-privileged=true",
         replace: "--allow-privileged=false",
         caught_by: "starts_within_30_seconds_with_all_that_a_join_needs",
+        test: "testbed/tests/cluster_control_plane.rs",
         why: "an API server that lets no HostProcess pod in",
     },
     Defect {
@@ -65,6 +71,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         find: "const LONGEST_USER: usize = 104;",
         replace: "const LONGEST_USER: usize = 105;",
         caught_by: "the_rules_say_what_the_api_server_says",
+        test: "crates/porthole/tests/cluster_api_rules.rs",
         why: "a rule that lets through what the API server refuses",
     },
     Defect {
@@ -74,6 +81,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         find: "digest.replace(':', \"/\")",
         replace: "digest.replace(':', \"-\")",
         caught_by: "skopeo_reads_an_oci_archive",
+        test: "testbed/tests/foreign_image.rs",
         why: "an image layout whose blobs are not where the specification says",
     },
 ];

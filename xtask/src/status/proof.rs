@@ -79,8 +79,15 @@ const TESTS: &str = ":(exclude,glob)crates/*/tests/**";
 /// What is compiled for Windows alone is no part of what ran on Linux.
 const WINDOWS: &str = ":(exclude,glob)crates/*/src/windows/**";
 
+/// That every seeded defect was caught.
+const DEFECTS: &str = "defects";
+
 /// What a proof is not about, by its name.
 fn without(name: &str) -> Vec<&'static str> {
+    // Defects name each file that they are about: those of tests, and of Windows, too.
+    if name == DEFECTS {
+        return Vec::new();
+    }
     // Tests are what a hunt of mutants is about.
     let tests = (!name.starts_with("mutants-")).then_some(TESTS);
     let windows = (!name.ends_with("-wine")).then_some(WINDOWS);
@@ -125,6 +132,7 @@ mod tests {
             let claim = r#","proves":[{"id":"HP-07","level":"twin"}]"#;
             repo.write("docs/proofs/bench-a.json", &proof(&format!(r#","pass":true{claim}"#)));
             repo.write("docs/proofs/silent.json", &proof(claim));
+            repo.write("docs/proofs/defects.json", &proof(""));
             repo.write("docs/proofs/e2e-a-wine.json", &proof(""));
             repo.write("docs/proofs/mutants-a.json", &proof(""));
             repo.write("docs/proofs/other.json", &proof(&format!(r#","pass":false,"dirty":true{claim}"#)));
@@ -157,11 +165,15 @@ mod tests {
         repo.write("README.md", "after");
         assert_eq!(repo.stale(), ["other"]);
         repo.write("crates/a/tests/t.rs", "after");
-        assert_eq!(repo.stale(), ["mutants-a", "other"]);
+        assert_eq!(repo.stale(), ["defects", "mutants-a", "other"]);
+        repo.write("crates/a/tests/t.rs", "before");
+        assert_eq!(repo.stale(), ["other"]);
         repo.write("crates/a/src/windows/x.rs", "after");
-        assert_eq!(repo.stale(), ["e2e-a-wine", "mutants-a", "other"]);
+        assert_eq!(repo.stale(), ["defects", "e2e-a-wine", "other"]);
+        repo.write("crates/a/tests/t.rs", "after");
+        assert_eq!(repo.stale(), ["defects", "e2e-a-wine", "mutants-a", "other"]);
         repo.write("crates/a/src/lib.rs", "after");
-        assert_eq!(repo.stale(), ["bench-a", "e2e-a-wine", "mutants-a", "other", "silent"]);
+        assert_eq!(repo.stale(), ["bench-a", "defects", "e2e-a-wine", "mutants-a", "other", "silent"]);
     }
 
     #[test]
