@@ -84,4 +84,14 @@ pub(super) const DEFECTS: &[Defect] = &[
         test: "testbed/tests/foreign_image.rs",
         why: "an image layout whose blobs are not where the specification says",
     },
+    Defect {
+        name: "dockers-configuration",
+        tier: Tier::Foreign,
+        file: "crates/images/src/build/output.rs",
+        find: "const CONFIG: &str = \"application/vnd.oci.image.config.v1+json\";",
+        replace: "const CONFIG: &str = \"application/vnd.docker.container.image.v1+json\";",
+        caught_by: "skopeo_reads_a_windows_image_and_finds_our_digest",
+        test: "crates/porthole/tests/foreign_image_build.rs",
+        why: "an OCI manifest with Docker's name for its configuration, which porthole itself reads without a word",
+    },
 ];
