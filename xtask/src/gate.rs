@@ -29,6 +29,8 @@ mod programs;
 pub(crate) mod suite;
 mod wine;
 
+const WRONG_USE: u8 = 2;
+
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Only these tiers, for example --tier unit --tier twin
@@ -84,11 +86,15 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         records.extend(found);
     }
     drop(ahead);
+    if let Some(why) = gate.no_test(&records) {
+        eprintln!("error: {why}");
+        return Ok(ExitCode::from(WRONG_USE));
+    }
     if options.full {
         records.extend(gate.slow_suites(crate::e2e::run_all()));
     }
     records.extend(gate.status(&records));
-    let path = results::write(&records)?;
+    let path = results::write(&records, gate.whole())?;
     println!("results: {}", path.display());
     Ok(if summary(&rows, &records) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -144,7 +150,7 @@ impl Gate {
     fn run_tier(&self, tier: Tier) -> Result<Vec<Record>> {
         match tier {
             Tier::Lint => Ok(lint::run(&self.stamp, self.filter.as_deref())),
-            Tier::Fuzz => fuzz::gate(&self.stamp, self.lanes(tier)),
+            Tier::Fuzz => fuzz::gate(&self.stamp, self.lanes(tier), self.filter.as_deref()),
             Tier::Unit => Ok([self.suite(tier, &[])?, self.fuzz_replay()?, self.doc_tests()?].concat()),
             Tier::Wine => self.wine(),
             Tier::Twin => {
@@ -155,6 +161,18 @@ impl Gate {
                 self.suite(tier, &[("PORTHOLE_FIXTURE", suite::static_fixture()?)])
             }
         }
+    }
+
+    /// The tiers of which all was run: a filter leaves out some of each.
+    fn whole(&self) -> &[Tier] {
+        if self.filter.is_some() { &[] } else { &self.tiers }
+    }
+
+    /// A filter that is misspelt must not look like tests that passed.
+    fn no_test(&self, records: &[Record]) -> Option<String> {
+        let filter = self.filter.as_ref().filter(|_| records.is_empty())?;
+        let tiers: Vec<_> = self.tiers.iter().map(|tier| tier.name()).collect();
+        Some(format!("no test has {filter:?} in its name (tiers: {})", tiers.join(", ")))
     }
 
     /// Each counts as a test of the foreign tier.
@@ -171,7 +189,8 @@ impl Gate {
 
     /// docs/status.md must say what the annotations beside the tests say, as far as this run could tell.
     fn status(&self, records: &[Record]) -> Vec<Record> {
-        if !records.iter().any(|record| record.tier == Tier::Lint) {
+        // Of the tests that a filter left out nobody could say whether they pass.
+        if self.filter.is_some() || !records.iter().any(|record| record.tier == Tier::Lint) {
             return Vec::new();
         }
         let record = self.stamp.record(Tier::Lint, "docs", "status", "status_is_current");
@@ -199,6 +218,44 @@ mod tests {
     fn tiers_run_in_the_gates_order_whatever_was_typed_first() {
         assert_eq!(chosen(&[Tier::Wine, Tier::Unit]), [Tier::Unit, Tier::Wine]);
         assert_eq!(chosen(&[]), Tier::all());
+    }
+
+    fn filtered(filter: Option<&str>) -> Gate {
+        Gate {
+            workspace: Workspace { packages: Vec::new(), target_directory: "/r".into() },
+            stamp: Stamp { commit: "c".into(), dirty: false },
+            filter: filter.map(str::to_owned),
+            tiers: vec![Tier::Unit, Tier::Twin],
+            lanes: None,
+            last: Vec::new(),
+            programs: OnceLock::new(),
+        }
+    }
+
+    #[test]
+    fn a_filter_that_is_in_no_name_is_wrong_use() {
+        let gate = filtered(Some("genrations"));
+        let why = gate.no_test(&[]).expect("an error");
+        assert_eq!(why, "no test has \"genrations\" in its name (tiers: unit, twin)");
+        assert_eq!(gate.no_test(&[gate.stamp.record(Tier::Unit, "p", "t", "n")]), None);
+        assert_eq!(
+            filtered(None).no_test(&[]),
+            None,
+            "a workspace without tests is no mistake of the caller"
+        );
+    }
+
+    #[test]
+    fn only_without_a_filter_has_a_tier_run_as_a_whole() {
+        assert_eq!(filtered(None).whole(), [Tier::Unit, Tier::Twin]);
+        assert_eq!(filtered(Some("generations")).whole(), []);
+    }
+
+    #[test]
+    fn a_part_of_the_tests_does_not_judge_the_page_of_status() {
+        let gate = filtered(Some("fmt"));
+        let records = [Tier::Lint, Tier::Unit].map(|tier| gate.stamp.record(tier, "p", "t", "rustfmt"));
+        assert_eq!(gate.status(&records), []);
     }
 
     #[test]

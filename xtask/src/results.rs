@@ -91,6 +91,11 @@ impl Record {
         self
     }
 
+    /// Which test of which program it is about.
+    fn test(&self) -> (Tier, &str, &str, &str) {
+        (self.tier, &self.package, &self.target, &self.name)
+    }
+
     pub(crate) fn took(mut self, seconds: f64) -> Self {
         self.seconds = seconds;
         self
@@ -141,17 +146,18 @@ pub(crate) fn seconds(records: &[Record], tier: Tier, package: &str, target: &st
     records.iter().find(same).map(|record| record.seconds)
 }
 
-/// Keeps what earlier runs said about tiers that did not run now.
-pub(crate) fn write(new: &[Record]) -> Result<PathBuf> {
+/// Keeps what earlier runs said about what did not run now: of the tiers that ran as a whole, nothing.
+pub(crate) fn write(new: &[Record], whole: &[Tier]) -> Result<PathBuf> {
     let path = directory()?.join("results.json");
-    let merged = merge(read().unwrap_or_default(), new);
+    let merged = merge(read().unwrap_or_default(), new, whole);
     store(&path, &serde_json::to_string_pretty(&merged)?)?;
     Ok(path)
 }
 
-fn merge(old: Vec<Record>, new: &[Record]) -> Vec<Record> {
-    let ran: BTreeSet<Tier> = new.iter().map(|record| record.tier).collect();
-    let mut merged: Vec<Record> = old.into_iter().filter(|record| !ran.contains(&record.tier)).collect();
+fn merge(old: Vec<Record>, new: &[Record], whole: &[Tier]) -> Vec<Record> {
+    let again: BTreeSet<_> = new.iter().map(Record::test).collect();
+    let keeps = |record: &Record| !whole.contains(&record.tier) && !again.contains(&record.test());
+    let mut merged: Vec<Record> = old.into_iter().filter(keeps).collect();
     merged.extend_from_slice(new);
     merged
 }
@@ -175,9 +181,34 @@ mod tests {
     fn a_tier_that_ran_replaces_what_was_known_of_it() {
         let old =
             vec![stamp().record(Tier::Unit, "p", "t", "gone"), stamp().record(Tier::Twin, "p", "t", "kept")];
-        let merged = merge(old, &[stamp().record(Tier::Unit, "p", "t", "new")]);
-        let names: Vec<_> = merged.iter().map(|record| record.name.as_str()).collect();
-        assert_eq!(names, ["kept", "new"]);
+        let merged = merge(old, &[stamp().record(Tier::Unit, "p", "t", "new")], &[Tier::Unit]);
+        assert_eq!(names(&merged), ["kept", "new"]);
+    }
+
+    #[test]
+    fn a_part_of_a_tier_replaces_only_the_tests_that_ran() {
+        let twin = |package, name| stamp().record(Tier::Twin, package, "twin_job", name);
+        let old = vec![twin("os", "generations"), twin("os", "other"), twin("cri", "generations")];
+        let new =
+            [twin("os", "generations").failed("why"), stamp().record(Tier::Foreign, "e2e", "critest", "x")];
+        let merged = merge(old, &new, &[]);
+        assert_eq!(names(&merged), ["other", "generations", "generations", "x"]);
+        let failed: Vec<_> = merged.iter().filter(|record| record.result == Verdict::Failed).collect();
+        assert_eq!((failed.len(), &*failed[0].package), (1, "os"));
+    }
+
+    #[test]
+    fn what_the_slow_suites_found_leaves_the_tests_of_their_tier() {
+        let old = vec![stamp().record(Tier::Foreign, "porthole", "foreign_pull", "a_digest_is_held_to")];
+        let new = [
+            stamp().record(Tier::Unit, "p", "t", "n"),
+            stamp().record(Tier::Foreign, "e2e", "critest", "content"),
+        ];
+        assert_eq!(names(&merge(old, &new, &[Tier::Unit])), ["a_digest_is_held_to", "n", "content"]);
+    }
+
+    fn names(records: &[Record]) -> Vec<&str> {
+        records.iter().map(|record| record.name.as_str()).collect()
     }
 
     #[test]
