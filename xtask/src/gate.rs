@@ -26,6 +26,7 @@ pub(crate) mod lint;
 mod order;
 mod program;
 mod programs;
+mod running;
 pub(crate) mod suite;
 mod wine;
 
@@ -72,6 +73,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         return defects::run(name);
     }
     let gate = Gate::new(options)?;
+    running::end_with_the_gate()?;
     let mut ahead = None;
     let mut records = Vec::new();
     let mut rows = Vec::new();

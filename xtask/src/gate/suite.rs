@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -14,6 +14,7 @@ use super::leftovers;
 use super::order::order;
 use super::program::{self, Ended};
 use super::programs::build;
+use super::running::Running;
 use crate::lanes::in_lanes;
 use crate::results::{self, Record};
 use crate::tier::Tier;
@@ -119,12 +120,15 @@ impl Gate {
         }
         command.stdout(File::create(path("out"))?).stderr(File::create(path("err"))?);
         let begun = Instant::now();
-        let code = wait(label, command, tier.needs().limit)?;
+        // Kept until nothing is left of the program.
+        let mut running = Running::start(command, SKIPS, &skips)?;
+        let code = end_of(label, &mut running.child, tier.needs().limit)?;
         let seconds = begun.elapsed().as_secs_f64();
         let read = |path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         // Wine's server stays for a while, whatever was started under it.
         let patience = leftovers::PATIENCE;
         let left = if tier == Tier::Wine { Vec::new() } else { leftovers::end(SKIPS, &skips, patience) };
+        drop(running);
         let skips = read(skips).unwrap_or_default();
         Ok(Ended { code, seconds, stdout: read(path("out"))?, stderr: read(path("err"))?, skips, left })
     }
@@ -132,8 +136,12 @@ impl Gate {
 
 /// The exit code, or none for a program that was killed by a signal or by us at its limit.
 pub(crate) fn wait(label: &str, command: &mut Command, limit: Duration) -> Result<Option<i32>> {
-    let begun = Instant::now();
     let mut child = command.spawn().with_context(|| format!("start {:?}", command.get_program()))?;
+    end_of(label, &mut child, limit)
+}
+
+fn end_of(label: &str, child: &mut Child, limit: Duration) -> Result<Option<i32>> {
+    let begun = Instant::now();
     let mut told = Duration::ZERO;
     loop {
         if let Some(status) = child.try_wait()? {
