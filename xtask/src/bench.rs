@@ -135,13 +135,18 @@ struct Kept {
     pass: bool,
 }
 
+/// The profiles, by which speed and size change while no line of code does.
+const PROFILES: &str = "Cargo.toml";
+/// How porthole builds the holder that it carries.
+const HOLDERS_BUILD: &str = "crates/porthole/build.rs";
+
 const BENCHES: &[Bench] = &[
     Bench {
         name: "holder",
         what: "proportional set size of the program that keeps a pod alive, beside containerd-shim-runc-v2",
         unit: "MiB",
         bar: Bar::AtMost(1.0),
-        paths: &["crates/holder", "crates/os"],
+        paths: &["crates/holder", "crates/os", HOLDERS_BUILD, PROFILES],
         run: holder::run,
     },
     Bench {
@@ -149,7 +154,7 @@ const BENCHES: &[Bench] = &[
         what: "documents that porthole check judges on one core, beside kubeconform -n 1 and the API server's dry-run",
         unit: "documents/s",
         bar: Bar::Times(check::GOALS),
-        paths: &["crates/rules", "crates/porthole/src/check", "crates/porthole/src/check.rs"],
+        paths: &["crates/rules", "crates/porthole/src/check", "crates/porthole/src/check.rs", PROFILES],
         run: check::run,
     },
     Bench {
@@ -157,7 +162,7 @@ const BENCHES: &[Bench] = &[
         what: "99th percentile of 10,000 reviews, 8 in flight, over 20 certificate swaps, none lost, in 40 MiB",
         unit: "ms",
         bar: Bar::AtMost(10.0),
-        paths: &["crates/rules", "crates/webhook", "crates/porthole/src/webhook.rs"],
+        paths: &["crates/rules", "crates/webhook", "crates/porthole/src/webhook.rs", PROFILES],
         run: webhook::run,
     },
     Bench {
@@ -165,7 +170,13 @@ const BENCHES: &[Bench] = &[
         what: "images pulled from a registry on one core and unpacked, beside containerd and skopeo with umoci",
         unit: "MB/s",
         bar: Bar::Times(pull::GOALS),
-        paths: &["crates/images", "crates/os", "crates/porthole/src/image.rs", "crates/porthole/src/image"],
+        paths: &[
+            "crates/images",
+            "crates/os",
+            "crates/porthole/src/image.rs",
+            "crates/porthole/src/image",
+            PROFILES,
+        ],
         run: pull::run,
     },
     Bench {
@@ -173,7 +184,7 @@ const BENCHES: &[Bench] = &[
         what: "a HostProcess pod made and started through the library, its growth, memory and statistics",
         unit: "ms",
         bar: Bar::Within(start::LIMITS),
-        paths: &["crates/runtime", "crates/holder", "crates/os", "crates/plan"],
+        paths: &["crates/runtime", "crates/holder", "crates/os", "crates/plan", PROFILES],
         run: start::run,
     },
     Bench {
@@ -186,8 +197,12 @@ const BENCHES: &[Bench] = &[
             "crates/streaming",
             "crates/runtime",
             "crates/holder",
+            "crates/images",
             "crates/os",
+            "crates/plan",
             "crates/porthole/src/cri.rs",
+            HOLDERS_BUILD,
+            PROFILES,
         ],
         run: cri::run,
     },
@@ -382,6 +397,27 @@ mod tests {
         let values: Vec<f64> = (1..=10).map(f64::from).collect();
         assert_eq!((percentile(&values, 50), percentile(&values, 99)), (5.0, 10.0));
         assert_eq!(percentile(&[], 50), 0.0);
+    }
+
+    /// A path that is not there never changes, so the outcome would never go stale.
+    #[test]
+    fn all_that_a_bench_is_about_is_there() {
+        let root = repo_root().expect("root");
+        for Bench { name, paths, .. } in BENCHES {
+            let gone: Vec<_> = paths.iter().filter(|path| !root.join(path).exists()).collect();
+            assert!(gone.is_empty(), "{name}: {gone:?}");
+        }
+    }
+
+    #[test]
+    fn the_size_of_a_holder_is_about_its_profile_and_its_build_too() {
+        let holder = BENCHES.iter().find(|bench| bench.name == "holder").expect("there");
+        let root = repo_root().expect("root");
+        let read = |path: &str| fs::read_to_string(root.join(path)).expect("readable");
+        assert!(holder.paths.contains(&PROFILES) && read(PROFILES).contains("[profile.hold]"));
+        assert!(
+            holder.paths.contains(&HOLDERS_BUILD) && read(HOLDERS_BUILD).contains("\"--profile\", \"hold\"")
+        );
     }
 
     #[test]
