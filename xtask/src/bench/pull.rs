@@ -27,6 +27,7 @@ use sides::{Programs, Room, SIDES, Side};
 mod disk;
 mod images;
 mod layer;
+mod parallel;
 mod peak;
 mod registry;
 mod sides;

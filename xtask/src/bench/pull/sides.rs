@@ -10,15 +10,12 @@ use testbed::guard::Guard;
 use testbed::process::{Daemon, tail, wait_for};
 use testbed::tools::{cache_dir, debian, go_tool, progress};
 
-use super::disk;
+use super::{disk, parallel};
 
 /// What containerd says when it will not do what its options ask for: it would be no peer then.
 const SEQUENTIAL: &str = "unpacking will be sequential";
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// More than this machine has cores: layers wait for the network, too.
-const AT_ONCE: usize = 8;
-const CHUNK: usize = 8 << 20;
 
 /// Who pulls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,12 +148,13 @@ impl<'p> Room<'p> {
             "version = 3\nroot = '{1}/root'\nstate = '{0}/state'\n\
              disabled_plugins = ['io.containerd.grpc.v1.cri', 'io.containerd.cri.v1.images', 'io.containerd.cri.v1.runtime']\n\
              [grpc]\naddress = '{0}/c.sock'\n\
-             [plugins.'io.containerd.transfer.v1.local']\nmax_concurrent_downloads = {AT_ONCE}\n\
-             concurrent_layer_fetch_buffer = {CHUNK}\nmax_concurrent_unpacks = {AT_ONCE}\n",
+             {2}",
             dir.display(),
-            self.disk.display()
+            self.disk.display(),
+            parallel::section()
         );
         fs::write(&config, text).with_context(|| format!("write {}", config.display()))?;
+        parallel::check(&self.programs.containerd, &config)?;
         let mut command = Command::new(&self.programs.containerd);
         command.arg("--config").arg(&config);
         let mut daemon = Daemon::spawn(&self.guard, "containerd", &mut command, dir)?;
