@@ -4,14 +4,24 @@
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
+use std::path::{self, Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use testbed::control_plane::dev::{DevCluster, Record};
 
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Another cluster than the usual one, which has its place in this directory
+    #[arg(long, value_name = "DIR")]
+    at: Option<PathBuf>,
+    #[command(subcommand)]
+    command: ControlPlaneCommand,
+}
+
 #[derive(Debug, Subcommand)]
-pub(crate) enum ControlPlaneCommand {
+enum ControlPlaneCommand {
     /// Start the cluster (etcd, kube-apiserver, kube-controller-manager, kube-scheduler) and leave it running
     Up,
     /// Stop the cluster and remove everything of it, also after a start that was killed half way
@@ -26,17 +36,25 @@ pub(crate) enum ControlPlaneCommand {
     },
 }
 
-pub(crate) fn run(command: &ControlPlaneCommand) -> Result<()> {
-    let cluster = DevCluster::default();
-    match command {
-        ControlPlaneCommand::Up => up(&cluster),
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let at = options.at.as_deref().map(path::absolute).transpose().context("the cluster's directory")?;
+    let cluster = at.as_deref().map(DevCluster::at).unwrap_or_default();
+    let command = command(at.as_deref());
+    match &options.command {
+        ControlPlaneCommand::Up => up(&cluster, &command),
         ControlPlaneCommand::Down => down(&cluster),
-        ControlPlaneCommand::Status => status(&cluster),
+        ControlPlaneCommand::Status => status(&cluster, &command),
         ControlPlaneCommand::Kubectl { args } => kubectl(&cluster, args),
     }
 }
 
-fn up(cluster: &DevCluster) -> Result<()> {
+/// What a user types to get to the same cluster again.
+fn command(at: Option<&Path>) -> String {
+    let at = at.map(|dir| format!(" --at {}", dir.display())).unwrap_or_default();
+    format!("cargo xtask control-plane{at}")
+}
+
+fn up(cluster: &DevCluster, command: &str) -> Result<()> {
     let begun = Instant::now();
     let (record, already) = cluster.up()?;
     if already {
@@ -48,18 +66,18 @@ fn up(cluster: &DevCluster) -> Result<()> {
             begun.elapsed().as_secs()
         );
     }
-    print!("{}", usage(&record));
+    print!("{}", usage(command, &record));
     Ok(())
 }
 
-fn usage(record: &Record) -> String {
+fn usage(command: &str, record: &Record) -> String {
     let Record { kubeconfig, logs, join_command, .. } = record;
     format!(
         "
   export KUBECONFIG={}
-  cargo xtask control-plane kubectl get ns
+  {command} kubectl get ns
   {join_command}
-  cargo xtask control-plane down
+  {command} down
 
 Logs are in {}.
 ",
@@ -76,10 +94,8 @@ fn down(cluster: &DevCluster) -> Result<()> {
     Ok(())
 }
 
-fn status(cluster: &DevCluster) -> Result<()> {
-    let Some(record) = cluster.record()? else {
-        bail!("no control plane is up: cargo xtask control-plane up")
-    };
+fn status(cluster: &DevCluster, command: &str) -> Result<()> {
+    let Some(record) = cluster.record()? else { bail!("no control plane is up: {command} up") };
     println!("https://{}", record.address);
     for program in &record.programs {
         let word = if program.runs() { "runs" } else { "has ended" };
@@ -88,7 +104,7 @@ fn status(cluster: &DevCluster) -> Result<()> {
     if record.programs.iter().any(|program| !program.runs()) {
         bail!("not every program runs; see {} or run down and up", record.logs.display());
     }
-    print!("{}", usage(&record));
+    print!("{}", usage(command, &record));
     Ok(())
 }
 
@@ -96,4 +112,15 @@ fn status(cluster: &DevCluster) -> Result<()> {
 fn kubectl(cluster: &DevCluster, args: &[OsString]) -> Result<()> {
     let error = cluster.kubectl()?.args(args).exec();
     Err(error).context("start kubectl")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_leads_to_the_same_cluster() {
+        assert_eq!(command(None), "cargo xtask control-plane");
+        assert_eq!(command(Some(Path::new("/tmp/mine"))), "cargo xtask control-plane --at /tmp/mine");
+    }
 }

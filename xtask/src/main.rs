@@ -50,8 +50,7 @@ enum Task {
     /// Change the pure crates' code and see whether their tests notice
     Mutants(mutants::Options),
     /// A cluster for development that stays: up, status, kubectl, down
-    #[command(subcommand)]
-    ControlPlane(control_plane::ControlPlaneCommand),
+    ControlPlane(control_plane::Options),
     /// Write docs/status.md from the tests and their results
     Status(status::Options),
     /// Build porthole.exe into target/windows and say its size and hash
@@ -77,7 +76,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Bench(options) => bench::run(&options).map(answer),
         Task::Soak => soak::run().map(answer),
         Task::Mutants(options) => mutants::run(&options).map(answer),
-        Task::ControlPlane(command) => control_plane::run(&command).map(done),
+        Task::ControlPlane(options) => control_plane::run(&options).map(done),
         Task::Status(options) => status::run(&options).map(done),
         Task::Windows(options) => windows::run(&options).map(done),
         Task::Tools(options) => tools::run(&options).map(done),
