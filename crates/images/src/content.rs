@@ -45,6 +45,7 @@ use crate::names::Names;
 use crate::record::Kept;
 use unpacked::NoteFile;
 
+use settle::Settler;
 /// The store in one directory. Clones share what was read.
 #[derive(Debug, Clone)]
 pub struct Content {
@@ -61,6 +62,7 @@ struct Inner {
     notes: Cache<NoteFile>,
 }
 
+    settler: Settler,
 pub(crate) const BLOBS: &str = "blobs/sha256";
 pub(crate) const INGEST: &str = "ingest";
 const LAYERS: &str = "layers";
@@ -89,7 +91,8 @@ impl Content {
             std::fs::create_dir_all(&path).at("make", &path)?;
         }
         let (records, notes) = (Cache::default(), Cache::default());
-        let inner = Inner { dir: dir.to_owned(), boot, names: Names::of(dir), records, notes };
+        let (names, settler) = (Names::of(dir), Settler::default());
+        let inner = Inner { dir: dir.to_owned(), boot, names, records, notes, settler };
         let content = Content { inner: Arc::new(inner) };
         content.sweep_leftovers()?;
         Ok(content)

@@ -19,7 +19,7 @@ use crate::embedded::HOLDER;
 use crate::failure::{Exit, Failure, Outcome, code};
 use crate::image::access;
 use crate::root;
-use crate::up::say;
+use crate::up::{say, settle};
 
 pub const EXAMPLES: &str = "Examples:
   porthole cri --listen unix:///run/porthole/cri.sock
@@ -73,6 +73,8 @@ pub fn cri(args: &CriArgs) -> Outcome {
     if let Err(why) = os::job::limits_work() {
         say(&format!("warning: {why}: containers with limits are refused"));
     }
+    // What `image pull` and `image load` unpacked, which do not wait for the disk.
+    settle(runtime.node());
     let cri = Cri::new(runtime, settings, access).or_environment()?;
     let threads = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -110,14 +110,10 @@ fn hint(error: &RunError) {
     }
 }
 
-/// Layers that were just unpacked reach the disk while their pods start: after power loss they are not unpacked again.
-fn settle(node: &Node) {
-    let content = node.images.content().clone();
-    std::thread::spawn(move || {
-        if let Err(e) = content.settle() {
-            say(&format!("warning: {}", Failure::new(code::ENVIRONMENT, e).line()));
-        }
-    });
+/// Layers that were unpacked in this boot reach the disk while pods start: after power loss they are not unpacked again.
+pub(crate) fn settle(node: &Node) {
+    let warn = |error| say(&format!("warning: {}", Failure::new(code::ENVIRONMENT, error).line()));
+    node.images.content().settle_later(warn);
 }
 
 /// Pods of an earlier `up` that nobody looks after any more: they run on, and that must not go unsaid.

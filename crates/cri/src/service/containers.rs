@@ -63,6 +63,8 @@ impl Inner {
         };
         let caller = Caller { tell: &|_| {}, gave_up: &|| patience.is_lost() };
         let image = store.ready_here(status.id.as_str(), &wanted, caller)?.ok_or_else(missing)?;
+        // It may have been unpacked only now, or by a verb that did not wait for the disk.
+        self.settle();
         let config = asked.with(image, told::image::reference(&status));
         match self.runtime.create(pod, config.clone()) {
             Err(error) if is_for_the_start(&error) => Ok(self.runtime.keep_refusal(pod, &config, &error)?),

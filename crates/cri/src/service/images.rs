@@ -79,7 +79,14 @@ impl Inner {
         };
         let caller = Caller { tell: &count, gave_up: &|| patience.is_lost() };
         let record = self.runtime.node().images.pull(&reference, &wanted, true, caller)?;
+        self.settle();
         Ok(PullImageResponse { image_ref: record.id.to_string() })
+    }
+
+    /// What was unpacked reaches the disk while nobody waits for it: after a reboot it counts only then. That it could
+    /// not is no failure of who asked, and the next one tries again.
+    pub(super) fn settle(&self) {
+        self.runtime.node().images.content().settle_later(drop);
     }
 
     /// Whatever it is called by, the image goes with all its names. What is not here is removed.

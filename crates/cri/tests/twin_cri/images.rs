@@ -5,7 +5,7 @@ use cri::api::*;
 use testbed::registry::{Auth, Options, Registry};
 use tonic::Code;
 
-use crate::world::{IMAGE, World, fixture_image};
+use crate::world::{IMAGE, World, eventually, fixture_image};
 
 fn spec(image: &str) -> Option<ImageSpec> {
     Some(ImageSpec { image: image.to_owned(), ..ImageSpec::default() })
@@ -94,4 +94,37 @@ fn images_are_listed_and_what_is_not_here_is_removed() {
         world.ok(world.images().remove_image(RemoveImageRequest { image: spec(name) }));
     }
     assert_eq!(list(None), []);
+}
+
+/// How many layers there are, and how many of them a later boot will trust.
+fn layers(world: &World) -> (usize, usize) {
+    let places = std::fs::read_dir(world.path("root/images/layers")).unwrap();
+    let places: Vec<_> = places.map(|place| place.unwrap().path()).collect();
+    (places.len(), places.iter().filter(|place| place.join("synced").exists()).count())
+}
+
+/// Only `porthole up` brought layers to the disk: after a reboot a node had to unpack all its images again.
+#[test]
+fn what_a_pull_unpacked_reaches_the_disk_without_being_waited_for() {
+    let registry = Registry::start(Options::default()).unwrap();
+    registry.push(&fixture_image(), "try/app:1").unwrap();
+    let world = World::new();
+    world.ok(world.images().remove_image(RemoveImageRequest { image: spec(IMAGE) }));
+    assert_eq!(layers(&world), (0, 0));
+    let name = format!("{}/try/app:1", registry.address());
+    world.ok(world.images().pull_image(PullImageRequest { image: spec(&name), ..Default::default() }));
+    let whole = |(all, settled)| (all > 0 && all == settled).then_some(());
+    eventually("every layer is settled", || whole(layers(&world)));
+}
+
+/// The image is loaded by another program, as `porthole image load` is: that one does not wait for the disk.
+#[test]
+fn a_container_sees_to_it_that_its_image_reaches_the_disk() {
+    let world = World::new();
+    let (all, settled) = layers(&world);
+    assert!(all > 0 && settled == 0, "loaded and not settled");
+    let pod = world.pod("settles");
+    world.create(&pod, world.config("one", &["sleep", "1"]));
+    let whole = |(all, settled)| (all == settled).then_some(());
+    eventually("every layer is settled", || whole(layers(&world)));
 }

@@ -7,6 +7,8 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use os::file::Stamp;
 
@@ -24,9 +26,46 @@ struct Unsettled {
     stamp: Stamp,
 }
 
+/// Whether a thread of this process is at it.
+#[derive(Debug, Default)]
+pub(super) struct Settler(Mutex<State>);
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum State {
+    #[default]
+    Idle,
+    Busy,
+    /// Its sync may miss what was unpacked meanwhile: it does it once more.
+    BusyAndAgain,
+}
+
 // === impl Content ===
 
 impl Content {
+    /// Settles in a thread that nobody waits for. Whoever asks while one is at it makes it go on once more, so that a
+    /// hundred pulls do not cost a hundred syncs. For programs that live on: the kernel lets none end in the middle
+    /// of a sync.
+    pub fn settle_later(&self, failed: impl Fn(DepotError) + Send + 'static) {
+        if !self.inner.settler.begin() {
+            return;
+        }
+        let content = self.clone();
+        let toil = move || {
+            loop {
+                if let Err(error) = content.settle() {
+                    failed(error);
+                }
+                if !content.inner.settler.goes_on() {
+                    break;
+                }
+            }
+        };
+        if thread::Builder::new().name("settle".to_owned()).spawn(toil).is_err() {
+            // The next one who asks tries again.
+            self.inner.settler.end();
+        }
+    }
+
     /// Brings what was unpacked in this boot to the disk and marks it so; says how many. Called when a pull is done
     /// and nobody waits any more. Where we may not sync a disk, nothing is marked.
     pub fn settle(&self) -> Result<usize, DepotError> {
@@ -71,6 +110,30 @@ impl Content {
     }
 }
 
+// === impl Settler ===
+
+impl Settler {
+    /// Whether the caller is to do it.
+    fn begin(&self) -> bool {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = *state == State::Idle;
+        *state = if idle { State::Busy } else { State::BusyAndAgain };
+        idle
+    }
+
+    /// Whether somebody asked meanwhile; else it has ended.
+    fn goes_on(&self) -> bool {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let again = *state == State::BusyAndAgain;
+        *state = if again { State::Busy } else { State::Idle };
+        again
+    }
+
+    fn end(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = State::Idle;
+    }
+}
+
 // === impl Unsettled ===
 
 impl Unsettled {
@@ -82,5 +145,20 @@ impl Unsettled {
         let path = self.place.join(SYNCED);
         std::fs::write(&path, []).at("write", &path)?;
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_asks_while_one_is_at_it_makes_it_go_on_once() {
+        let settler = Settler::default();
+        assert!(settler.begin(), "the first does it");
+        assert!(!settler.begin() && !settler.begin(), "the others have it done");
+        assert!(settler.goes_on(), "what they brought may have been missed");
+        assert!(!settler.goes_on(), "once for all of them");
+        assert!(settler.begin(), "the next one begins anew");
     }
 }

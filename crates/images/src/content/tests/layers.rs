@@ -87,6 +87,25 @@ fn after_a_reboot_only_what_was_synced_is_trusted_and_the_rest_is_made_again() {
 }
 
 #[test]
+fn what_is_settled_later_is_trusted_after_a_reboot() {
+    const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+    let world = World::new();
+    if os::file::sync_disk(world.content.dir()).is_err() {
+        return;
+    }
+    let diffs = [b"first", b"later"].map(|name| Digest::of(name));
+    for diff in &diffs {
+        make(&world.content, diff, "x");
+        world.content.settle_later(|error| panic!("{error}"));
+    }
+    let (rebooted, begun) = (world.rebooted(), std::time::Instant::now());
+    while diffs.iter().any(|diff| rebooted.layer(diff).unwrap().is_none()) {
+        assert!(begun.elapsed() < PATIENCE, "never settled");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
 fn a_layer_whose_note_power_loss_has_cut_is_absent_and_can_be_made() {
     let world = World::new();
     let diff = Digest::of(b"layer");
