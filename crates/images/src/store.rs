@@ -5,12 +5,14 @@
 
 mod every;
 mod files;
+mod lasting;
 mod load;
 mod old;
 mod status;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use os::tree::Marks;
@@ -37,12 +39,15 @@ pub use every::Every;
 pub(crate) use every::Kept;
 pub use status::Status;
 
+use lasting::UnderWay;
+
 /// The images of one host.
 #[derive(Debug, Clone)]
 pub struct Store {
     content: Content,
     /// What layers for an overlay are marked with; without it images are unpacked whole.
     marks: Option<Marks>,
+    under_way: Arc<UnderWay>,
 }
 
 /// What a container asks for, and the host it is for.
@@ -119,7 +124,7 @@ impl Store {
     pub fn open(dir: &Path) -> Result<Store, ImageError> {
         let content = Content::open(dir)?;
         old::sweep(dir).map_err(|source| ImageError::Store { path: dir.to_owned(), source })?;
-        Ok(Store { marks: overlay_marks(&content)?, content })
+        Ok(Store { marks: overlay_marks(&content)?, content, under_way: Arc::default() })
     }
 
     pub fn content(&self) -> &Content {

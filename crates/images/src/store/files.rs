@@ -32,7 +32,7 @@ impl Store {
         if let Some(image) = self.image(&record)? {
             return self.given(image, wanted).map(Some);
         }
-        let Some(record) = self.unpack_again(&record, caller)? else { return Ok(None) };
+        let Some(record) = self.unpack_lasting(&record.id, caller)? else { return Ok(None) };
         self.image(&record)?.map(|image| self.given(image, wanted)).transpose()
     }
 
@@ -68,7 +68,7 @@ impl Store {
     }
 
     /// Where the files of an image are, if they are.
-    fn image(&self, record: &Record) -> Result<Option<Image>, ImageError> {
+    pub(super) fn image(&self, record: &Record) -> Result<Option<Image>, ImageError> {
         let files = match record.form {
             Form::Packed => None,
             Form::Flat => self.content.flat(&record.id)?.map(|flat| Files::Dir(flat.files)),
@@ -98,7 +98,11 @@ impl Store {
     }
 
     /// Unpacks from the blobs that are here, if all are.
-    fn unpack_again(&self, record: &Record, caller: Caller<'_>) -> Result<Option<Record>, ImageError> {
+    pub(super) fn unpack_again(
+        &self,
+        record: &Record,
+        caller: Caller<'_>,
+    ) -> Result<Option<Record>, ImageError> {
         let (name, halt) = (record.id.to_string(), Halt::new(caller));
         let bad = |source| ImageError::Stored { image: record.id.clone(), source };
         let pull = Pull {

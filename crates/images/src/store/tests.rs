@@ -7,6 +7,8 @@ use crate::sample::{Sample, tar_of};
 use crate::stack::{Seen, Stack};
 
 struct World {
+mod lasting;
+
     dir: tempfile::TempDir,
     host: Host,
     access: Access,
