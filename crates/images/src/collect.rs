@@ -50,7 +50,11 @@ impl Content {
         let mut done = Collected { bytes: self.discard_orphans(&survey)?, ..Collected::default() };
         done.bytes += self.give_up_downloads(&survey, if pressed { Duration::ZERO } else { STALE }, now)?;
         let disk = Disk { available: disk.available.saturating_add(done.bytes), ..disk };
-        let choice = choose(&survey.candidates(self, now)?, thresholds, disk);
+        let choice = match survey.is_blind() {
+            // Without their parts, images that went would free nothing.
+            true => Choice { missing: thresholds.needed(disk), ..Choice::default() },
+            false => choose(&survey.candidates(self, now)?, thresholds, disk),
+        };
         done.images = choice.remove.iter().map(|index| survey.records[*index].id.clone()).collect();
         for id in &done.images {
             done.bytes += self.remove_image(&mut survey, id)?;

@@ -20,6 +20,7 @@ mod cache;
 mod error;
 mod flight;
 mod ingest;
+mod measure;
 mod settle;
 mod trash;
 mod unpacked;
@@ -37,15 +38,16 @@ pub use unpacked::{Note, Unfinished, Unpacked};
 
 pub(crate) use cache::Cache;
 pub(crate) use error::{At, if_there};
+pub(crate) use measure::measure;
 pub(crate) use trash::INDEX_LOCK;
 pub(crate) use unpacked::Kind;
 
 use crate::digest::Digest;
 use crate::names::Names;
 use crate::record::Kept;
+use settle::Settler;
 use unpacked::NoteFile;
 
-use settle::Settler;
 /// The store in one directory. Clones share what was read.
 #[derive(Debug, Clone)]
 pub struct Content {
@@ -60,9 +62,9 @@ struct Inner {
     names: Names,
     records: Cache<Kept>,
     notes: Cache<NoteFile>,
+    settler: Settler,
 }
 
-    settler: Settler,
 pub(crate) const BLOBS: &str = "blobs/sha256";
 pub(crate) const INGEST: &str = "ingest";
 const LAYERS: &str = "layers";

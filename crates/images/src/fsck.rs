@@ -43,10 +43,15 @@ pub enum Problem {
     DamagedBlob { found: Digest },
     /// A layer or flat image that is not what its note says.
     DamagedLayer { why: String },
+    /// A layer or flat image that an earlier boot unpacked and never brought to the disk. No damage: nobody looks at
+    /// it, and it is made again when it is wanted.
+    Unsettled,
     /// A record or the list of names.
     Unreadable { why: String },
     /// An image of which blobs are missing: it may run, and cannot be pushed or unpacked again.
     Incomplete { image: Digest, missing: Vec<Digest> },
+    /// An image that containers use, of which nothing says what it is made of.
+    NoRecord { image: Digest, by: Vec<String> },
     /// A name that leads to no image.
     Dangling { name: String },
     /// What belongs to no image.
@@ -85,9 +90,11 @@ impl Content {
 // === impl Findings ===
 
 impl Findings {
-    /// Whether nothing was found that is still there.
+    /// Whether nothing was found that is wrong and still there.
     pub fn is_sound(&self) -> bool {
-        self.found.iter().all(|finding| finding.outcome == Outcome::Removed)
+        let is_well =
+            |finding: &Finding| finding.outcome == Outcome::Removed || finding.problem == Problem::Unsettled;
+        self.found.iter().all(is_well)
     }
 
     fn add(&mut self, path: PathBuf, problem: Problem, outcome: Outcome) {
@@ -123,9 +130,15 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Problem::DamagedBlob { found } => write!(f, "the blob has the digest {found}: it is damaged"),
+            Problem::Unsettled => f.write_str(
+                "it was unpacked before the last boot and not brought to the disk: it is made again when it is wanted",
+            ),
             Problem::DamagedLayer { why } | Problem::Unreadable { why } => f.write_str(why),
             Problem::Incomplete { image, missing } => {
                 write!(f, "image {} lacks {}", image.short(), crate::content::listed(missing))
+            }
+            Problem::NoRecord { image, by } => {
+                write!(f, "{} runs on image {}, which has no record", by.join(", "), image.short())
             }
             Problem::Dangling { name } => write!(f, "{name} leads to no image"),
             Problem::Orphan { bytes } => write!(f, "it belongs to no image ({bytes} bytes)"),

@@ -105,8 +105,10 @@ pub struct Report {
     pub entries: u64,
     /// Decompressed bytes.
     pub bytes: u64,
-    /// What the files hold together.
+    /// What the files hold together that the layer brought.
     pub size: u64,
+    /// Whether names were taken away or given to something else: `size` counts what had them too.
+    pub replaced: bool,
     /// Directories that had to be made although the layer does not describe them. In a stack of layers they hide mode
     /// and owner of the same directory below.
     pub implied: Vec<PathBuf>,

@@ -17,6 +17,8 @@ pub(crate) struct Survey {
     pub(crate) names: BTreeMap<String, Named>,
     /// Containers, by the image they use.
     pub(crate) users: BTreeMap<Digest, Vec<String>>,
+    /// Images that containers use and of which there is no record: what they are made of, nobody can tell.
+    pub(crate) lost: Vec<Digest>,
     /// By pulls and others under way.
     pub(crate) held: BTreeSet<Digest>,
     pub(crate) parts: Vec<Part>,
@@ -74,13 +76,24 @@ impl Content {
 impl Survey {
     /// The caller has the lock of collections.
     pub(crate) fn of(content: &Content) -> Result<Survey, DepotError> {
+        let (records, users) = (content.records()?, content.users()?);
+        let is_known = |id: &Digest| records.iter().any(|record| record.id == *id);
         Ok(Survey {
-            records: content.records()?,
             names: content.names().all()?,
-            users: content.users()?,
+            lost: users.keys().filter(|id| !is_known(id)).cloned().collect(),
+            records,
+            users,
             held: content.held()?,
             parts: content.parts()?,
         })
+    }
+
+    /// The same, but nothing if a record or the names cannot be read: then nobody knows what belongs to whom.
+    pub(crate) fn of_readable(content: &Content) -> Result<Option<Survey>, DepotError> {
+        match Survey::of(content) {
+            Err(DepotError::Json { .. } | DepotError::Version { .. }) => Ok(None),
+            other => other.map(Some),
+        }
     }
 
     /// What images are made of, with the index that a name led to.
@@ -100,8 +113,15 @@ impl Survey {
         keys
     }
 
+    /// While an image is lost, everything stays: each part may be one that its containers stand on. The next pull of
+    /// it brings its record again.
     pub(crate) fn keeps(&self, key: &Key, wanted: &HashSet<Key>) -> bool {
-        wanted.contains(key) || self.held.contains(key.digest())
+        self.is_blind() || wanted.contains(key) || self.held.contains(key.digest())
+    }
+
+    /// Whether a container uses nobody knows what.
+    pub(crate) fn is_blind(&self) -> bool {
+        !self.lost.is_empty()
     }
 
     /// The images as the policy sees them, in the order of the records. Parts that somebody holds free nothing.

@@ -53,7 +53,7 @@ impl Content {
 
     pub(super) fn check_images(&self, repair: bool, findings: &mut Findings) -> Result<(), DepotError> {
         let _moment = self.collection()?;
-        let Some(survey) = self.survey_of_readable()? else { return Ok(()) };
+        let Some(survey) = Survey::of_readable(self)? else { return Ok(()) };
         for record in &survey.records {
             findings.images += 1;
             let missing = self.missing(record);
@@ -64,7 +64,18 @@ impl Content {
             let problem = Problem::Incomplete { image: record.id.clone(), missing };
             findings.add(self.record_path(&record.id), problem, outcome);
         }
+        self.check_pins(&survey, findings);
         self.check_names(repair, findings)
+    }
+
+    /// Containers whose image has lost its record run on, and what is here stays for them.
+    fn check_pins(&self, survey: &Survey, findings: &mut Findings) {
+        for image in &survey.lost {
+            let by = survey.users.get(image).cloned().unwrap_or_default();
+            let why = "nothing goes until the image is pulled again".to_owned();
+            let problem = Problem::NoRecord { image: image.clone(), by };
+            findings.add(self.record_path(image), problem, Outcome::Kept { why });
+        }
     }
 
     fn check_names(&self, repair: bool, findings: &mut Findings) -> Result<(), DepotError> {
@@ -110,7 +121,7 @@ impl Content {
     /// What no image and nobody under way needs. With a record that nobody can read, that cannot be told.
     pub(super) fn check_orphans(&self, repair: bool, findings: &mut Findings) -> Result<(), DepotError> {
         let moment = self.collection()?;
-        let Some(survey) = self.survey_of_readable()? else { return Ok(()) };
+        let Some(survey) = Survey::of_readable(self)? else { return Ok(()) };
         let wanted = survey.wanted();
         let outcome = if repair { Outcome::Removed } else { Outcome::Left };
         for part in survey.parts.iter().filter(|part| !survey.keeps(&part.key, &wanted)) {
@@ -124,12 +135,5 @@ impl Content {
         }
         drop(moment);
         if repair { self.sweep().map(drop) } else { Ok(()) }
-    }
-
-    fn survey_of_readable(&self) -> Result<Option<Survey>, DepotError> {
-        match Survey::of(self) {
-            Err(DepotError::Json { .. } | DepotError::Version { .. }) => Ok(None),
-            other => other.map(Some),
-        }
     }
 }

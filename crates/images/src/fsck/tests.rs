@@ -1,4 +1,7 @@
+use std::time::Duration;
+
 use super::*;
+use crate::collect::{Disk, Thresholds};
 use crate::content::Key;
 use crate::content::tests::World;
 use crate::names::Named;
@@ -25,7 +28,7 @@ fn assert_sound(world: &World) {
 }
 
 fn named(world: &World, record: &Record) {
-    let named = Named { id: record.id.clone(), target: record.manifest.clone() };
+    let named = Named { id: record.id.clone(), target: record.manifest.clone(), indexes: Vec::new() };
     world.content.names().set(&Reference::parse("app").unwrap(), &named).unwrap();
 }
 
@@ -96,6 +99,8 @@ fn layers_that_a_power_loss_may_have_hit_go() {
     let world = World::new();
     world.image("one");
     let rebooted = world.rebooted();
+    let found = rebooted.fsck(false).unwrap();
+    assert!(found.found.len() == 1 && found.is_sound(), "not one is damaged: {:?}", said(&world, &found));
     let found = rebooted.fsck(true).unwrap();
     assert!(found.found.len() == 1 && found.is_sound(), "{:?}", said(&world, &found));
     assert!(said(&world, &found)[0].contains("before the last boot"), "{:?}", said(&world, &found));
@@ -130,6 +135,50 @@ fn records_and_names_that_cannot_be_read_are_said_and_removed() {
     // Only then it is clear that the parts are nobody's: two documents, a blob, a layer.
     assert_eq!(outcomes, vec![Outcome::Removed; 6]);
     assert_sound(&world);
+}
+
+/// The record went, then all its parts belonged to nobody, and with them went the files of a running container.
+#[test]
+fn a_container_whose_images_record_cannot_be_read_keeps_its_files() {
+    let world = World::new();
+    let [record, other] = [world.image("one"), world.image("other")];
+    world.content.pin("default/web", &record.id).unwrap();
+    std::fs::write(world.content.record_path(&record.id), "{").unwrap();
+    let orphan = world.content.put(b"of nobody").unwrap();
+    let (lines, outcomes) = checked(&world);
+    assert!(lines.len() == 1 && lines[0].contains("EOF while parsing"), "{lines:?}");
+    assert_eq!(outcomes[0], Outcome::Removed);
+    let lost = world.content.fsck(true).unwrap();
+    let kept = |finding: &Finding| matches!(finding.outcome, Outcome::Kept { .. });
+    assert!(lost.found.len() == 1 && kept(&lost.found[0]), "{:?}", said(&world, &lost));
+    assert!(lost.found[0].to_string().contains("default/web runs on image"), "{}", lost.found[0]);
+    assert_eq!(world.content.sweep().unwrap(), 0);
+    let everything = Thresholds { high: 0, low: 0, min_age: Duration::ZERO, max_age: Some(Duration::ZERO) };
+    let disk = Disk { total: 1 << 40, available: 0 };
+    assert_eq!(world.content.collect(&everything, disk).unwrap().images, []);
+    world.content.remove(other.id.as_str(), true).unwrap();
+    let layer = world.content.layer(&record.layers[0].diff_id).unwrap().expect("its layer");
+    assert!(layer.files.join("name").exists() && world.content.blob(&record.manifest).unwrap().is_some());
+    // A pull writes the record again, and what belongs to nobody is told apart.
+    world.image("one");
+    assert!(world.content.sweep().unwrap() > 0);
+    assert!(world.content.blob(&orphan).unwrap().is_none() && layer.files.join("name").exists());
+    assert_sound(&world);
+}
+
+#[test]
+fn a_damaged_layer_stays_while_it_may_be_a_containers() {
+    let world = World::new();
+    let record = world.image("one");
+    world.content.pin("default/web", &record.id).unwrap();
+    std::fs::write(world.content.record_path(&record.id), "{").unwrap();
+    let place = world.content.path_of(&Key::Layer(record.layers[0].diff_id.clone()));
+    std::fs::write(place.join("files/name"), "other bytes").unwrap();
+    let found = world.content.fsck(true).unwrap();
+    let kept =
+        |finding: &Finding| matches!(&finding.outcome, Outcome::Kept { why } if why.contains("default/web"));
+    assert!(found.found.iter().any(kept), "{:?}", said(&world, &found));
+    assert!(place.exists());
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::blobs::Blobs;
 use crate::content::{DepotError, Key, Note, Unfinished};
 use crate::progress::{Meter, Stage};
 use crate::store::ImageError;
-use crate::unpack::{MOST_WARNINGS, Target};
+use crate::unpack::{MOST_WARNINGS, Report, Target};
 
 // === impl Pull ===
 
@@ -62,12 +62,14 @@ impl<B: Blobs> Pull<'_, B> {
     }
 
     fn apply_all(&self, image: &Known<'_>, place: &Unfinished) -> Result<Note, ImageError> {
-        let mut whole = Note::default();
+        let mut whole = Report::default();
         let into = Into { root: place.files(), target: Target::Flat, layout: image.layout };
         for part in image.parts {
             let size = self.size(&part.blob)?;
             let mut meter = Meter::new(self.caller, &part.digest, size);
             if let Unpacked::Whole(report) = self.unpack_part(part, into, &mut meter)? {
+                // Upper layers replace and remove what lower ones brought.
+                whole.replaced |= report.replaced;
                 whole.size += report.size;
                 whole.entries += report.entries;
                 whole.warnings.extend(report.warnings);
@@ -75,6 +77,6 @@ impl<B: Blobs> Pull<'_, B> {
             }
             meter.stage(Stage::Done, size);
         }
-        Ok(whole)
+        Ok(Note { size: self.size_of(&whole, place.files())?, ..whole.into() })
     }
 }

@@ -11,7 +11,7 @@ use super::crew::Halt;
 use super::plan::Part;
 use super::tee::{Failure, Tee};
 use crate::blobs::{Blobs, ContentError};
-use crate::content::{At, Flight, Key, Note};
+use crate::content::{At, DepotError, Flight, Key, Note, measure};
 use crate::progress::{Meter, Stage};
 use crate::store::ImageError;
 use crate::unpack::{Crowd, Layout, Report, Target, Unpack, UnpackError};
@@ -64,13 +64,19 @@ impl<B: Blobs> Pull<'_, B> {
             match self.unpack_part(part, into, &mut meter)? {
                 Unpacked::NeedsOthers => Ok(false),
                 Unpacked::Whole(report) => {
-                    place.commit(report.into())?;
+                    let note = Note { size: self.size_of(&report, place.files())?, ..report.into() };
+                    place.commit(note)?;
                     Ok(true)
                 }
             }
         })?;
         meter.stage(Stage::Done, size);
         Ok(stands)
+    }
+
+    /// What the files hold together. Few layers name anything twice; of those the files are looked at.
+    pub(super) fn size_of(&self, report: &Report, files: &Path) -> Result<u64, DepotError> {
+        if report.replaced { measure(files).at("look at the files in", files) } else { Ok(report.size) }
     }
 
     /// Whether the layer is here. Its blob must be too, which it is not if the layer came in another compression.

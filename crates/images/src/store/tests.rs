@@ -2,13 +2,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
+use crate::fsck::Problem;
 use crate::record::Form;
 use crate::sample::{Sample, tar_of};
 use crate::stack::{Seen, Stack};
 
-struct World {
 mod lasting;
 
+struct World {
     dir: tempfile::TempDir,
     host: Host,
     access: Access,
@@ -117,6 +118,26 @@ fn a_directory_is_its_own_image() {
     for missing in [dir.join("file"), dir.join("nothing")] {
         let error = world.ensure(&Source::Dir(missing)).unwrap_err();
         assert!(matches!(error, ImageError::NotADirectory { .. }), "{error}");
+    }
+}
+
+/// The size counted both, so that fsck called the layer damaged, and after the next pull again.
+#[test]
+fn a_layer_that_names_a_path_twice_is_sound() {
+    let twice: [&[(&str, &str)]; 3] = [
+        &[("Files/a", "the first one"), ("Files/a", "second")],
+        &[("Files/a", "a file"), ("Files/a/b", "and then a directory")],
+        &[("Files/a/b", "in a directory"), ("Files/a", "that is a file then")],
+    ];
+    for (files, os) in twice.into_iter().flat_map(|files| [(files, "linux"), (files, "windows")]) {
+        let world = World::on(os);
+        let source = world.archive(Sample::default().image(os, files));
+        world.ensure(&source).unwrap();
+        let store = world.store();
+        let found = store.content().fsck(false).unwrap().found;
+        let damaged = found.iter().find(|found| matches!(found.problem, Problem::DamagedLayer { .. }));
+        assert!(damaged.is_none(), "{os}, {files:?}: {}", damaged.unwrap());
+        assert_eq!(store.list().unwrap()[0].unpacked, files[1].1.len() as u64, "{os}, {files:?}");
     }
 }
 

@@ -213,6 +213,7 @@ impl<'a> Application<'a> {
     /// Gives directories their attributes, which every file in them would have changed again.
     pub(super) fn finish(mut self) -> Result<Report, UnpackError> {
         self.place.settle()?;
+        self.report.replaced = self.place.has_removed();
         for (path, refused) in self.place.take_short() {
             self.refused(path.strip_suffix(b"/").unwrap_or(&path), refused);
         }

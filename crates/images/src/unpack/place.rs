@@ -55,6 +55,8 @@ pub(super) struct Place {
     later: Later,
     /// What files could not keep that were finished meanwhile, by path.
     short: Vec<(Vec<u8>, Refused)>,
+    /// Whether anything was taken away that had a name.
+    removed: bool,
 }
 
 // === impl Place ===
@@ -84,6 +86,7 @@ impl Place {
             hidden: BTreeSet::new(),
             later,
             short: Vec::new(),
+            removed: false,
         })
     }
 
@@ -168,6 +171,7 @@ impl Place {
             Child::Other | Child::Missing if !make => return Ok(Step::Missing),
             Child::Other => {
                 self.settle()?;
+                self.removed = true;
                 here.dir.remove(&name).map_err(self.failed(&path))?;
             }
             Child::Missing => {}
@@ -261,6 +265,10 @@ impl Place {
         Ok(())
     }
 
+    pub(super) fn has_removed(&self) -> bool {
+        self.removed
+    }
+
     /// What files could not keep, by path.
     pub(super) fn take_short(&mut self) -> Vec<(Vec<u8>, Refused)> {
         std::mem::take(&mut self.short)
@@ -270,6 +278,7 @@ impl Place {
     /// the one that went may have had a second name (`LONGNA~1`), which what comes in its place may have, too.
     pub(super) fn remove(&mut self, parent: &Spot, part: &[u8]) -> Result<(), UnpackError> {
         self.settle()?;
+        self.removed = true;
         let was_directory =
             parent.dir.remove(&name(part)?).map_err(self.failed(&joined(&parent.path, part)))?;
         if was_directory {

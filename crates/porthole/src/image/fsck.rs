@@ -59,8 +59,10 @@ fn kind(problem: &Problem) -> &'static str {
     match problem {
         Problem::DamagedBlob { .. } => "damaged-blob",
         Problem::DamagedLayer { .. } => "damaged-layer",
+        Problem::Unsettled => "unsettled",
         Problem::Unreadable { .. } => "unreadable",
         Problem::Incomplete { .. } => "incomplete",
+        Problem::NoRecord { .. } => "no-record",
         Problem::Dangling { .. } => "dangling",
         Problem::Orphan { .. } => "orphan",
         Problem::Stranger => "stranger",
