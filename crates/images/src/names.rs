@@ -28,6 +28,9 @@ pub struct Named {
     pub id: Digest,
     /// What the registry gave for the name: an index or a manifest.
     pub target: Digest,
+    /// The indexes between the target and the manifests that came, if it is an index of indexes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub indexes: Vec<Digest>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -118,6 +121,15 @@ impl Names {
     }
 }
 
+// === impl Named ===
+
+impl Named {
+    /// What leads from the name to manifests.
+    pub(crate) fn documents(&self) -> impl Iterator<Item = &Digest> {
+        std::iter::once(&self.target).chain(&self.indexes)
+    }
+}
+
 // === impl File ===
 
 impl File {
@@ -132,7 +144,7 @@ mod tests {
 
     fn named(text: &str) -> Named {
         let id = Digest::of(text.as_bytes());
-        Named { target: Digest::of(id.as_str().as_bytes()), id }
+        Named { target: Digest::of(id.as_str().as_bytes()), indexes: Vec::new(), id }
     }
 
     fn world() -> (tempfile::TempDir, Names) {

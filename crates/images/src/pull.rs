@@ -60,8 +60,10 @@ pub(crate) struct Pulled {
     pub(crate) record: Record,
     /// What the name led to: an index or the manifest.
     pub(crate) target: Digest,
+    /// The indexes between that and the manifest.
+    pub(crate) indexes: Vec<Digest>,
     /// Until it has a name or a user, which is the caller's to do.
-    pub(crate) _lease: Lease,
+    pub(crate) lease: Lease,
 }
 
 /// An image whose documents are here.
@@ -79,6 +81,10 @@ impl<B: Blobs> Pull<'_, B> {
         let found = self.blobs.find(host, isolation).map_err(self.bad)?;
         let (manifest, target) = (found.digest(), found.target());
         let mut named: Vec<Digest> = found.way.iter().map(|root| Digest::of(&root.bytes)).collect();
+        let indexes = match named.as_slice() {
+            [_, between @ .., _] => between.to_vec(),
+            _ => Vec::new(),
+        };
         for blob in found.manifest.layers.iter().chain([&found.manifest.config]) {
             named.push(self.digest(blob)?);
         }
@@ -111,7 +117,7 @@ impl<B: Blobs> Pull<'_, B> {
             id,
         };
         self.content.put_record(&record)?;
-        Ok(Pulled { record, target, _lease: lease })
+        Ok(Pulled { record, target, indexes, lease })
     }
 
     /// Unpacks an image whose blobs are here.

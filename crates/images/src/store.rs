@@ -221,7 +221,8 @@ impl Store {
 
     /// From now on the name means this image.
     fn name(&self, reference: &Reference, pulled: &Pulled) -> Result<(), ImageError> {
-        let named = Named { id: pulled.record.id.clone(), target: pulled.target.clone() };
+        let (id, target) = (pulled.record.id.clone(), pulled.target.clone());
+        let named = Named { id, target, indexes: pulled.indexes.clone() };
         Ok(self.content.names().set(reference, &named)?)
     }
 }

@@ -96,7 +96,7 @@ impl Survey {
         }
     }
 
-    /// What images are made of, with the index that a name led to.
+    /// What images are made of, with the indexes that a name led through.
     pub(crate) fn wanted(&self) -> HashSet<Key> {
         self.records.iter().flat_map(|record| self.parts_of(record)).collect()
     }
@@ -105,7 +105,7 @@ impl Survey {
         let targets = self.names.values().filter(|named| named.id == record.id);
         let blobs = record.blobs().into_iter().map(|(digest, _)| digest);
         let mut keys: Vec<Key> =
-            blobs.chain(targets.map(|named| &named.target)).cloned().map(Key::Blob).collect();
+            blobs.chain(targets.flat_map(Named::documents)).cloned().map(Key::Blob).collect();
         keys.extend(record.layers.iter().map(|layer| Key::Layer(layer.diff_id.clone())));
         keys.push(Key::Flat(record.id.clone()));
         let mut seen = HashSet::new();

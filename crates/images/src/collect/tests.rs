@@ -9,7 +9,11 @@ const FULL_DISK: Disk = Disk { total: 1 << 40, available: 0 };
 
 fn name(world: &World, text: &str, id: &Digest) {
     let target = world.content.put(format!("index of {id}").as_bytes()).unwrap();
-    world.content.names().set(&Reference::parse(text).unwrap(), &Named { id: id.clone(), target }).unwrap();
+    world
+        .content
+        .names()
+        .set(&Reference::parse(text).unwrap(), &Named { id: id.clone(), target, indexes: Vec::new() })
+        .unwrap();
 }
 
 fn rooms(world: &World) -> Vec<String> {

@@ -4,24 +4,25 @@
 //! target, to the index of all of them. Those that are not the host's stay packed: they are there to be saved and
 //! pushed.
 
+mod gather;
 mod origin;
 
 use std::sync::Arc;
 
-use sha2::{Digest as _, Sha256};
-
 use super::{ImageError, Store, Wanted, from_registry};
-use crate::blobs::{Blobs, ContentError, DEEPEST_INDEX, Root, check, json};
+use crate::blobs::{Blobs, ContentError};
 use crate::collect::Removed;
 use crate::content::DepotError;
 use crate::digest::Digest;
-use crate::document::{Configuration, Descriptor, Document, Index, Manifest, Platform};
+use crate::document::{Descriptor, Document, Manifest, Platform};
+use crate::lease::Lease;
 use crate::names::Named;
 use crate::platform::{self, Candidate, Host};
 use crate::progress::Caller;
 use crate::pull::Halt;
 use crate::record::Record;
 use crate::reference::Reference;
+use gather::{Gathering, Leaf};
 use origin::Entry;
 
 pub(crate) use origin::Kept;
@@ -34,13 +35,14 @@ pub struct Every {
     pub chosen: usize,
     /// The index, or the only manifest.
     pub target: Digest,
+    /// Those below it.
+    pub indexes: Vec<Digest>,
 }
 
-/// One platform: its manifest as the root of an image.
-struct Leaf {
-    root: Root,
-    manifest: Manifest,
-    platform: Platform,
+/// The platforms that came, kept until a name leads to them.
+struct Held {
+    every: Every,
+    _leases: Vec<Lease>,
 }
 
 // === impl Store ===
@@ -55,9 +57,8 @@ impl Store {
         caller: Caller<'_>,
     ) -> Result<Every, ImageError> {
         from_registry(reference, wanted, caller, |remote, name, halt, caller, bad| {
-            let every = self.every(remote, name, wanted, unpack, &|_| true, (halt, caller), bad)?;
-            self.call(std::slice::from_ref(reference), &every)?;
-            Ok(every)
+            let held = self.every(remote, name, wanted, unpack, &|_| true, (halt, caller), bad)?;
+            self.call(std::slice::from_ref(reference), held)
         })
     }
 
@@ -79,9 +80,8 @@ impl Store {
         };
         let whole = |manifest: &Manifest| manifest.layers.iter().chain([&manifest.config]).all(here);
         let halt = Halt::new(caller);
-        let every = self.every(&kept, &label, wanted, unpack, &whole, (&halt, caller), &bad)?;
-        self.call(names, &every)?;
-        Ok(every)
+        let held = self.every(&kept, &label, wanted, unpack, &whole, (&halt, caller), &bad)?;
+        self.call(names, held)
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of a pull, named where it is made")]
@@ -94,31 +94,39 @@ impl Store {
         whole: &dyn Fn(&Manifest) -> bool,
         (halt, caller): (&Halt<'_>, Caller<'_>),
         bad: &(dyn Fn(B::Error) -> ImageError + Sync),
-    ) -> Result<Every, ImageError> {
+    ) -> Result<Held, ImageError> {
         let root = blobs.root().map_err(bad)?;
         let target = Digest::of(&root.bytes);
-        let _lease = self.content.hold(std::slice::from_ref(&target))?;
-        let mut leaves = Vec::new();
-        gather(blobs, root.clone(), 0, whole, &mut leaves).map_err(bad)?;
+        let lease = self.content.hold(std::slice::from_ref(&target))?;
+        let mut gathering = Gathering::new(blobs, &self.content, lease, whole, bad);
+        gathering.document(root.clone(), 0)?;
+        let Gathering { leaves, indexes, lease, .. } = gathering;
         if leaves.is_empty() {
             return Err(bad(ContentError::Missing(format!("of every platform of {target}")).into()));
         }
         let chosen = pick(&leaves, wanted);
-        let mut records = Vec::new();
+        let (mut records, mut leases) = (Vec::new(), vec![lease]);
         for (index, leaf) in leaves.iter().enumerate() {
             let host = host_of(&leaf.platform);
             let entry = Entry { blobs, root: &leaf.root };
             let its = Wanted { host: &host, ..*wanted };
             let unpack = unpack && chosen == Some(index);
-            records.push(Arc::new(self.take(&entry, name, &its, unpack, halt, caller, bad)?.record));
+            let pulled = self.take(&entry, name, &its, unpack, halt, caller, bad)?;
+            records.push(Arc::new(pulled.record));
+            leases.push(pulled.lease);
         }
         self.content.put(&root.bytes)?;
-        Ok(Every { records, chosen: chosen.unwrap_or_default(), target })
+        let every = Every { records, chosen: chosen.unwrap_or_default(), target, indexes };
+        Ok(Held { every, _leases: leases })
     }
 
-    fn call(&self, names: &[Reference], every: &Every) -> Result<(), ImageError> {
-        let named = Named { id: every.image().id.clone(), target: every.target.clone() };
-        names.iter().try_for_each(|name| Ok(self.content.names().set(name, &named)?))
+    /// From now on the names keep what the leases kept.
+    fn call(&self, names: &[Reference], held: Held) -> Result<Every, ImageError> {
+        let every = &held.every;
+        let (id, target, indexes) = (every.image().id.clone(), every.target.clone(), every.indexes.clone());
+        let named = Named { id, target, indexes };
+        names.iter().try_for_each(|name| self.content.names().set(name, &named))?;
+        Ok(held.every)
     }
 
     /// Removes a name or an image, see [`crate::Content::remove`]; with an image its other platforms, if nothing else is
@@ -140,64 +148,24 @@ impl Store {
         Ok(removed)
     }
 
-    /// The images that the index of a name lists beside the name's own.
+    /// The images that the indexes of a name list beside the name's own.
     fn other_platforms(&self, name: &str) -> Result<Vec<Digest>, DepotError> {
         let Ok(reference) = Reference::parse(name) else { return Ok(Vec::new()) };
         let Some(named) = self.content.names().get(&reference)? else { return Ok(Vec::new()) };
-        let document = self.content.document(&named.target)?;
-        let Some(Ok(Document::Index(index))) = document.map(|bytes| serde_json::from_slice(&bytes)) else {
-            return Ok(Vec::new());
-        };
-        let listed =
-            |record: &Record| index.manifests.iter().any(|entry| entry.digest == record.manifest.as_str());
+        let mut listed = Vec::new();
+        for digest in named.documents() {
+            let document = self.content.document(digest)?;
+            if let Some(Ok(Document::Index(index))) = document.map(|bytes| serde_json::from_slice(&bytes)) {
+                listed.extend(index.manifests.into_iter().map(|entry| entry.digest));
+            }
+        }
+        let listed = |record: &Record| listed.iter().any(|digest| digest == record.manifest.as_str());
         let records = self.content.records()?.into_iter();
         Ok(records
             .filter(|record| record.id != named.id && listed(record))
             .map(|record| record.id.clone())
             .collect())
     }
-}
-
-/// The manifests below a root, in its order.
-fn gather<B: Blobs>(
-    blobs: &B,
-    root: Root,
-    depth: usize,
-    whole: &dyn Fn(&Manifest) -> bool,
-    found: &mut Vec<Leaf>,
-) -> Result<(), B::Error> {
-    if depth > DEEPEST_INDEX {
-        return Err(ContentError::TooDeep.into());
-    }
-    match json("the image's index", &root.bytes)? {
-        Document::Manifest(manifest) if whole(&manifest) => {
-            let config: Configuration = json(&manifest.config.digest, &blobs.document(&manifest.config)?)?;
-            found.push(Leaf { root, manifest, platform: config.platform });
-        }
-        Document::Manifest(_) => {}
-        Document::Index(Index { manifests }) => {
-            let mut seen = std::collections::HashSet::new();
-            for entry in manifests.iter().filter(|entry| seen.insert(&entry.digest)) {
-                let Some(root) = below(blobs, entry)? else { continue };
-                gather(blobs, root, depth + 1, whole, found)?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// A document of an index, unless it is one of those that are not here.
-fn below<B: Blobs>(blobs: &B, entry: &Descriptor) -> Result<Option<Root>, B::Error> {
-    let bytes = match blobs.manifest(entry) {
-        Err(error) if is_missing(&error) => return Ok(None),
-        other => other?,
-    };
-    check(&entry.digest, &Sha256::digest(&bytes))?;
-    Ok(Some(Root { bytes, media_type: entry.media_type.clone() }))
-}
-
-fn is_missing(error: &(dyn std::error::Error + 'static)) -> bool {
-    matches!(error.downcast_ref(), Some(ContentError::Missing(_)))
 }
 
 fn pick(leaves: &[Leaf], wanted: &Wanted<'_>) -> Option<usize> {

@@ -104,7 +104,7 @@ impl Scene<'_> {
             threads.into_iter().try_for_each(|thread| thread.join().unwrap())
         })?;
         content.put_record(&record)?;
-        let named = Named { id: record.id, target: record.manifest };
+        let named = Named { id: record.id, target: record.manifest, indexes: Vec::new() };
         content.names().set(&self.reference(), &named)?;
         then(content)?;
         drop(lease);

@@ -4,4 +4,5 @@ mod faults;
 mod flight;
 mod form;
 mod patience;
+mod platforms;
 mod support;

@@ -166,7 +166,7 @@ fn a_blob_of_another_repository_is_mounted_from_there() {
         form: Form::Layers,
     };
     shelf.content.put_record(&record).expect("kept");
-    let named = Named { id: record.id.clone(), target: record.manifest.clone() };
+    let named = Named { id: record.id.clone(), target: record.manifest.clone(), indexes: Vec::new() };
     shelf.content.names().set(&Reference::parse(&bench.name()).expect("a name"), &named).expect("named");
     let other = format!("{}/try/other:1", bench.registry.address());
     let pushed = shelf.push(&bench.image, &other, &Access::default()).expect("pushed");
