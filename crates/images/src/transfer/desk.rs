@@ -43,6 +43,11 @@ impl Desk {
         self.dir.path().join(name)
     }
 
+    /// What is there, beside each other.
+    pub(super) fn files(&self) -> Vec<String> {
+        crate::content::tests::names(self.dir.path())
+    }
+
     /// An image of one gzip layer with one file.
     pub(super) fn image(&self, os: &str, text: &str) -> Made {
         let tar = tar_of(&[("word", text)]);

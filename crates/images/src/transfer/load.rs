@@ -14,7 +14,7 @@ use super::docker::{self, Listed};
 use super::layout::{self, Entry, Index, MARKER, VERSION};
 use super::{Format, Package, TransferError};
 use crate::blobs::json;
-use crate::content::{Content, Key};
+use crate::content::{Content, DepotError, Key};
 use crate::digest::Digest;
 use crate::document::Descriptor;
 use crate::lease::Lease;
@@ -177,6 +177,19 @@ impl Import<'_> {
             tell(part.size, Stage::Present);
             return Ok(());
         }
+        loop {
+            match self.copy(part, &tell) {
+                // What an earlier try left is to blame, which is gone now: what the package has is another thing.
+                Err(TransferError::Depot(DepotError::Damaged { resumed, .. })) if resumed > 0 => {}
+                copied => break copied?,
+            }
+        }
+        tell(part.size, Stage::Done);
+        Ok(())
+    }
+
+    /// Moves what is not here yet from an earlier try. The blob's flight is ours.
+    fn copy(&self, part: &Part, tell: &dyn Fn(u64, Stage)) -> Result<(), TransferError> {
         let failed = |source| TransferError::Open { what: part.member.clone(), source };
         let mut member = self.package.member(&part.member)?;
         let mut ingest = self.content.ingest(&part.digest, part.size)?;
@@ -196,7 +209,6 @@ impl Import<'_> {
             tell(done, Stage::Downloading);
         }
         ingest.commit()?;
-        tell(part.size, Stage::Done);
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! Images of the store into a file, a directory or a pipe. The same images give the same bytes.
 
+mod checked;
 mod plan;
 
 use std::io::{self, Read};
@@ -11,7 +12,7 @@ use super::layout::{self, Index, MARKER, VERSION};
 use super::load::blob_name;
 use super::shelf::{Shelf, Target};
 use super::{Format, TransferError};
-use crate::blobs::json;
+use crate::blobs::{ContentError, json};
 use crate::content::Content;
 use crate::digest::Digest;
 use crate::document::{Descriptor, Document, Manifest};
@@ -19,6 +20,7 @@ use crate::platform::Host;
 use crate::progress::{Caller, Progress, Stage};
 use crate::reference::Reference;
 use crate::unpack::detect;
+use checked::Checked;
 use plan::{Plan, Search};
 
 /// An image that is to be saved.
@@ -126,7 +128,9 @@ impl Writer<'_> {
         };
         let blob = self.content.blob(digest)?.ok_or_else(gone)?;
         let watched = Watched { from: blob, digest, done: 0, total: size, caller: self.caller };
-        self.shelf.put(&name, size, watched).map_err(|e| failed(&self.what, e))
+        // One that rotted would make an archive that nobody can load.
+        let checked = Checked::new(watched, digest, size).map_err(|e| failed(&self.what, e))?;
+        self.shelf.put(&name, size, checked).map_err(|e| failed(&self.what, e))
     }
 
     fn docker(&mut self, plans: &[Plan]) -> Result<(), TransferError> {
@@ -226,10 +230,15 @@ fn failed(what: &str, source: io::Error) -> TransferError {
     told(source, |source| TransferError::Write { what: what.to_owned(), source })
 }
 
-/// An interrupt travels as an I/O error.
+/// An interrupt travels as an I/O error, and so does a damaged blob.
 fn told(source: io::Error, otherwise: impl FnOnce(io::Error) -> TransferError) -> TransferError {
-    let interrupted = source.get_ref().is_some_and(|inner| inner.is::<GaveUp>());
-    if interrupted { TransferError::GaveUp } else { otherwise(source) }
+    if source.get_ref().is_some_and(|inner| inner.is::<GaveUp>()) {
+        return TransferError::GaveUp;
+    }
+    match source.downcast::<ContentError>() {
+        Ok(damaged) => TransferError::Content(damaged),
+        Err(other) => otherwise(other),
+    }
 }
 
 /// The name with its tag, without a digest.

@@ -154,3 +154,31 @@ fn an_index_that_lists_another_many_times_over_ends() {
     let error = into.load(&from.path("x")).unwrap_err().to_string();
     assert!(error.contains("more than 10000"), "{error}");
 }
+
+/// What a power cut had left of an earlier load made a good archive fail, once.
+#[test]
+fn a_damaged_rest_of_an_earlier_load_does_not_make_a_good_archive_fail() {
+    for format in [Format::OciArchive, Format::DockerArchive] {
+        let (from, into) = (Desk::new(), Desk::new());
+        let image = from.image("linux", "one");
+        from.save(&[("app:1", &image.manifest)], &linux(), format, "x").unwrap();
+        let layer = if format == Format::DockerArchive { &image.diff_id } else { &image.layer };
+        std::fs::write(into.content.ingest_path(layer), [0; 20]).unwrap();
+        into.load(&from.path("x")).unwrap_or_else(|error| panic!("{format:?}: {error}"));
+        assert!(into.content.blob_size(layer).is_some());
+    }
+}
+
+#[test]
+fn a_blob_that_is_damaged_in_the_archive_is_not_tried_for_ever() {
+    let (from, into) = (Desk::new(), Desk::new());
+    let image = from.image("linux", "one");
+    from.save(&[("app:1", &image.manifest)], &linux(), Format::OciDir, "x").unwrap();
+    let path = from.path("x").join(blob_name(&image.layer));
+    let mut bytes = std::fs::read(&path).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    std::fs::write(into.content.ingest_path(&image.layer), [0; 20]).unwrap();
+    let error = into.load(&from.path("x")).unwrap_err();
+    assert!(error.to_string().contains(image.layer.as_str()), "{error}");
+}

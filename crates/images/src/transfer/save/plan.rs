@@ -1,13 +1,12 @@
 //! What of the store belongs to an image that is to be saved.
 
 use std::collections::BTreeSet;
-use std::io::Read;
 
 use super::super::TransferError;
 use super::super::layout::{self, Entry};
 use super::{Chosen, Platforms, SavedImage};
-use crate::blobs::{ContentError, DEEPEST_INDEX, LONGEST_DOCUMENT, json};
-use crate::content::Content;
+use crate::blobs::{ContentError, DEEPEST_INDEX, json};
+use crate::content::{Content, DepotError};
 use crate::digest::Digest;
 use crate::document::{Descriptor, Document};
 use crate::platform::{Host, Isolation};
@@ -121,11 +120,12 @@ impl Search<'_> {
     }
 
     pub(super) fn document(&self, digest: &Digest) -> Result<Vec<u8>, TransferError> {
-        let blob = self.content.blob(digest)?.ok_or_else(|| self.missing(digest))?;
-        let mut bytes = Vec::new();
-        let read = blob.take(LONGEST_DOCUMENT).read_to_end(&mut bytes);
-        read.map_err(|source| TransferError::Open { what: digest.as_str().to_owned(), source })?;
-        Ok(bytes)
+        match self.content.document(digest) {
+            Err(DepotError::Damaged { wanted, found, .. }) => {
+                Err(ContentError::Damaged { wanted: wanted.to_string(), found: found.to_string() }.into())
+            }
+            read => read?.ok_or_else(|| self.missing(digest)),
+        }
     }
 
     /// How `index.json` lists it.

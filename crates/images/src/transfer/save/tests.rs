@@ -1,6 +1,6 @@
 use std::cell::Cell;
 
-use super::super::desk::{Desk, chosen, linux, names};
+use super::super::desk::{Desk, Made, chosen, linux, names};
 use super::*;
 
 #[test]
@@ -25,6 +25,33 @@ fn what_is_saved_in_each_format_is_loaded_again() {
                 assert_eq!(root, image.manifest);
                 assert!(into.content.blob_size(&image.layer).is_some());
             }
+        }
+    }
+}
+
+/// The archive was written all the same, and only who loaded it elsewhere heard of it.
+#[test]
+fn a_blob_that_rotted_is_named_and_no_file_is_left() {
+    for format in [Format::OciArchive, Format::OciDir, Format::DockerArchive] {
+        let parts: [fn(&Made) -> &Digest; 3] = [|it| &it.layer, |it| &it.config, |it| &it.manifest];
+        for part in parts {
+            let desk = Desk::new();
+            let image = desk.image("linux", "one");
+            let (digest, path) = (part(&image), desk.content.blob_path(part(&image)));
+            let mut bytes = std::fs::read(&path).unwrap();
+            *bytes.last_mut().unwrap() ^= 1;
+            std::fs::write(&path, bytes).unwrap();
+            let images = [("example.com/a:1", &image.manifest)];
+            let error = desk.save(&images, &linux(), format, "x").unwrap_err();
+            let text = format!("{error} {:?}", std::error::Error::source(&error));
+            assert!(text.contains(digest.hex()), "{format:?}: {text}");
+            let left = desk.files();
+            match format {
+                Format::OciDir => assert!(!desk.path("x/index.json").exists(), "it lists nothing"),
+                _ => assert_eq!(left, ["images"], "{format:?}"),
+            }
+            let rotten = format!("blobs/sha256/{}", digest.hex());
+            assert!(!desk.path("x").join(rotten).exists());
         }
     }
 }
