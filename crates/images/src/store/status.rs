@@ -1,10 +1,11 @@
 //! What is known of the images that are here, without reading any of them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::{ImageError, Store};
-use crate::content::DepotError;
+use crate::content::{Content, DepotError};
 use crate::digest::Digest;
 use crate::document::Platform;
 use crate::names::Named;
@@ -36,6 +37,13 @@ pub struct Status {
     pub record: Arc<Record>,
 }
 
+/// What is known of all images in one place, by image: read once for a list.
+struct OfAll {
+    /// Names with what they lead to.
+    named: BTreeMap<Digest, Vec<(String, Digest)>>,
+    users: BTreeMap<Digest, Vec<String>>,
+}
+
 /// A beginning of an id that is shorter could mean anything.
 const SHORTEST_ID: usize = 4;
 
@@ -44,12 +52,14 @@ const SHORTEST_ID: usize = 4;
 impl Store {
     /// Every image, by id.
     pub fn list(&self) -> Result<Vec<Status>, ImageError> {
-        self.content.records()?.into_iter().map(|record| self.told(record)).collect()
+        let of_all = OfAll::read(&self.content)?;
+        self.content.records()?.into_iter().map(|record| self.told(record, &of_all)).collect()
     }
 
     /// The image of this name or id; of an id, as much as tells it from others.
     pub fn status(&self, name_or_id: &str) -> Result<Option<Status>, ImageError> {
-        self.find(name_or_id)?.map(|record| self.told(record)).transpose()
+        let told = |record| self.told(record, &OfAll::read(&self.content)?);
+        self.find(name_or_id)?.map(told).transpose()
     }
 
     /// A name that is written like an id is a name: ids can be written in full.
@@ -87,18 +97,16 @@ impl Store {
         Ok(fits.next().map(|(_, named)| named.id.clone()))
     }
 
-    fn told(&self, record: Arc<Record>) -> Result<Status, ImageError> {
+    fn told(&self, record: Arc<Record>, of_all: &OfAll) -> Result<Status, ImageError> {
         let id = record.id.clone();
-        let named: Vec<(String, Named)> =
-            self.content.names().all()?.into_iter().filter(|(_, named)| named.id == id).collect();
+        let named = of_all.named.get(&id).map(Vec::as_slice).unwrap_or_default();
         let mut repo_digests: Vec<_> =
-            named.iter().filter_map(|(name, named)| repo_digest(name, &named.target)).collect();
+            named.iter().filter_map(|(name, target)| repo_digest(name, target)).collect();
         repo_digests.sort();
         repo_digests.dedup();
-        let pins = self.content.pins()?.into_iter().filter(|pin| pin.id == id);
         Ok(Status {
             manifest: record.manifest.clone(),
-            names: named.into_iter().map(|(name, _)| name).collect(),
+            names: named.iter().map(|(name, _)| name.clone()).collect(),
             repo_digests,
             packed: record.blobs().iter().filter_map(|(digest, _)| self.content.blob_size(digest)).sum(),
             unpacked: self.unpacked_size(&record)?,
@@ -108,7 +116,7 @@ impl Store {
             created: record.created.clone(),
             pulled: record.pulled,
             used: self.content.last_used(&id)?,
-            in_use_by: pins.map(|pin| pin.owner).collect(),
+            in_use_by: of_all.users.get(&id).cloned().unwrap_or_default(),
             record,
             id,
         })
@@ -124,6 +132,18 @@ impl Store {
         diff_ids.into_iter().try_fold(0, |sum, diff_id| {
             Ok(sum + self.content.layer(diff_id)?.map_or(0, |layer| layer.note.size))
         })
+    }
+}
+
+// === impl OfAll ===
+
+impl OfAll {
+    fn read(content: &Content) -> Result<OfAll, ImageError> {
+        let mut named = BTreeMap::<_, Vec<_>>::new();
+        for (name, Named { id, target, .. }) in content.names().all()? {
+            named.entry(id).or_default().push((name, target));
+        }
+        Ok(OfAll { named, users: content.users()? })
     }
 }
 

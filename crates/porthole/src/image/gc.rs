@@ -28,7 +28,7 @@ pub struct GcArgs {
     /// Free until the disk is used no more than this
     #[arg(long, value_name = "PERCENT", default_value_t = 80, value_parser = clap::value_parser!(u8).range(0..=100))]
     low: u8,
-    /// Leave images that were pulled or used within this time
+    /// Leave images that were pulled within this time
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = duration)]
     min_age: Duration,
     /// Also free images that nobody used for so long
