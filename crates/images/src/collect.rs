@@ -23,6 +23,8 @@ pub(crate) use survey::Survey;
 use crate::content::{At, Content, DepotError, Key};
 use crate::digest::Digest;
 use crate::fail;
+use crate::lease::Lease;
+use crate::record::Record;
 
 /// What a collection did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -87,6 +89,27 @@ impl Content {
         }
         self.forget_uses(survey)?;
         Ok(freed)
+    }
+
+    /// Lets the layers go with which an image was tried before it was unpacked whole. Whoever else needs them keeps
+    /// them; that the lease does not any more is the reason why it is asked for.
+    pub(crate) fn drop_layers(&self, record: &Record, lease: &mut Lease) -> Result<(), DepotError> {
+        let layers = record.layers.iter().map(|layer| Key::Layer(layer.diff_id.clone()));
+        let here: Vec<Key> = layers.filter(|key| self.path_of(key).exists()).collect();
+        if here.is_empty() {
+            return Ok(());
+        }
+        lease.release(&here.iter().map(|key| key.digest().clone()).collect::<Vec<_>>())?;
+        let moment = self.collection()?;
+        let Some(survey) = Survey::of_readable(self)? else { return Ok(()) };
+        let wanted = survey.wanted();
+        for key in here.iter().filter(|key| !survey.keeps(key, &wanted)) {
+            if let Some(_flight) = self.try_flight(key)? {
+                self.discard_part(key)?;
+            }
+        }
+        drop(moment);
+        self.empty_trash()
     }
 
     pub(crate) fn discard_part(&self, key: &Key) -> Result<(), DepotError> {

@@ -178,6 +178,13 @@ impl Lease {
         self.write(digests)
     }
 
+    /// Keeps these no longer.
+    pub(crate) fn release(&mut self, digests: &[Digest]) -> Result<(), DepotError> {
+        let _moment = self.content.no_collection()?;
+        self.digests.retain(|held| !digests.contains(held));
+        self.write(&[])
+    }
+
     fn write(&mut self, digests: &[Digest]) -> Result<(), DepotError> {
         self.digests.extend(digests.iter().cloned());
         let note = Note { v: VERSION, digests: self.digests.clone() };

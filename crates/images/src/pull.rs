@@ -117,6 +117,9 @@ impl<B: Blobs> Pull<'_, B> {
             id,
         };
         self.content.put_record(&record)?;
+        if record.form == Form::Flat {
+            self.content.drop_layers(&record, &mut lease)?;
+        }
         Ok(Pulled { record, target, indexes, lease })
     }
 
@@ -124,7 +127,13 @@ impl<B: Blobs> Pull<'_, B> {
     pub(crate) fn unpack(&self, record: &Record) -> Result<Form, ImageError> {
         let layout = if record.platform.os == "windows" { Layout::Windows } else { Layout::Plain };
         let parts: Vec<Part> = record.layers.iter().map(Part::of).collect();
-        self.bring(&Known { id: &record.id, parts: &parts, layout }, true)
+        let image = Known { id: &record.id, parts: &parts, layout };
+        if record.form == Form::Flat {
+            // That its layers cannot be stacked was found out before.
+            self.flat(&image)?;
+            return Ok(Form::Flat);
+        }
+        self.bring(&image, true)
     }
 
     fn configuration(

@@ -9,7 +9,7 @@ use super::Candidate;
 use crate::content::{BLOBS, Content, DepotError, Key, Kind};
 use crate::digest::Digest;
 use crate::names::Named;
-use crate::record::Record;
+use crate::record::{Form, Record};
 
 #[derive(Debug)]
 pub(crate) struct Survey {
@@ -106,7 +106,10 @@ impl Survey {
         let blobs = record.blobs().into_iter().map(|(digest, _)| digest);
         let mut keys: Vec<Key> =
             blobs.chain(targets.flat_map(Named::documents)).cloned().map(Key::Blob).collect();
-        keys.extend(record.layers.iter().map(|layer| Key::Layer(layer.diff_id.clone())));
+        // One that is unpacked whole was only tried with them; but a container may have begun when it was not.
+        if record.form != Form::Flat || self.users.contains_key(&record.id) {
+            keys.extend(record.layers.iter().map(|layer| Key::Layer(layer.diff_id.clone())));
+        }
         keys.push(Key::Flat(record.id.clone()));
         let mut seen = HashSet::new();
         keys.retain(|key| seen.insert(key.clone()));

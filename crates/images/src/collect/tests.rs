@@ -1,7 +1,7 @@
 use super::*;
 use crate::content::tests::World;
 use crate::names::Named;
-use crate::record::Record;
+use crate::record::{Form, Record};
 use crate::reference::Reference;
 
 const EMPTY_DISK: Disk = Disk { total: 1 << 40, available: 1 << 40 };
@@ -116,6 +116,20 @@ fn a_part_that_a_pull_under_way_needs_stays() {
     drop(lease);
     assert!(world.content.sweep().unwrap() > 0);
     assert!(rooms(&world).is_empty(), "{:?}", rooms(&world));
+}
+
+#[test]
+fn an_image_that_is_unpacked_whole_needs_no_layers_unless_a_container_began_with_them() {
+    let world = World::new();
+    let record = world.image("one");
+    let layer = &record.layers[0].diff_id;
+    world.content.pin("pod", &record.id).unwrap();
+    world.content.put_record(&Record { form: Form::Flat, ..(*record).clone() }).unwrap();
+    assert_eq!(world.content.sweep().unwrap(), 0);
+    assert!(world.content.layer(layer).unwrap().is_some());
+    world.content.unpin("pod").unwrap();
+    assert!(world.content.sweep().unwrap() > 0);
+    assert!(world.content.layer(layer).unwrap().is_none());
 }
 
 #[test]

@@ -117,8 +117,24 @@ fn layers_that_cannot_be_stacked_are_unpacked_whole() {
         assert_eq!(world.pull("try/app:1").unwrap(), pulled, "{path}");
         let (asked, _) = world.moved();
         assert!(asked.values().all(|times| *times == 1), "{path}: {asked:?}");
-        world.assert_sound(true);
+        assert_eq!(count(&world.dir().join("layers")), 0, "{path}: it takes the disk twice");
+        world.assert_sound(false);
     }
+}
+
+#[test]
+fn an_image_that_is_unpacked_whole_leaves_the_layers_of_others() {
+    let base = Layer::new().file("usr/lib/old.so", "o", 0o644);
+    let hard = Layer::new().hard_link("copy", "usr/lib/old.so");
+    let stacked = ImageBuilder::new("linux", "amd64").layer(base);
+    let world = World::with(&stacked.clone().build().unwrap());
+    world.registry.push(&stacked.layer(hard).build().unwrap(), "try/other:1").unwrap();
+    let first = world.pull("try/app:1").unwrap();
+    let second = world.pull("try/other:1").unwrap();
+    assert!(matches!(second.files, Files::Dir(_)), "{second:?}");
+    assert_eq!(mounted(&first, "cat usr/lib/old.so"), "o");
+    assert_eq!(count(&world.dir().join("layers")), 1);
+    world.assert_sound(false);
 }
 
 /// As the layers of Windows once were: in the registry there is only their name.
