@@ -36,12 +36,17 @@ fn image() -> ImageBuilder {
     })
 }
 
+/// One that links from a layer into another: they cannot be stacked, and it is unpacked whole.
+fn whole_image() -> ImageBuilder {
+    image().layer(Layer::new().hard_link("link", &format!("{PAYLOAD}0-0")))
+}
+
 // === impl Bench ===
 
 impl Bench {
-    fn new(unsynced: Unsynced) -> Bench {
+    fn new(unsynced: Unsynced, image: &ImageBuilder) -> Bench {
         let registry = Registry::start(Options::default()).unwrap();
-        registry.push(&image().build().unwrap(), "try/app:1").unwrap();
+        registry.push(&image.build().unwrap(), "try/app:1").unwrap();
         let name = format!("{}/try/app:1", registry.address());
         Bench { disk: Disk::new(unsynced).unwrap(), name, _registry: registry }
     }
@@ -121,16 +126,21 @@ fn count_payloads(dir: &Path, when: &str) -> usize {
 fn a_power_cut_at_any_moment_of_a_pull_or_a_removal_leaves_no_image_that_is_not_whole() {
     let points: Vec<_> = fail::POINTS.iter().map(|point| point.name).collect();
     std::thread::scope(|scope| {
-        for (first, unsynced) in [Unsynced::Empty, Unsynced::Zeros].into_iter().enumerate() {
+        let images = [("stacked", image()), ("whole", whole_image())];
+        let kinds = [Unsynced::Empty, Unsynced::Zeros];
+        let each = images.into_iter().flat_map(|image| kinds.map(|kind| (image.clone(), kind)));
+        for (first, ((form, image), unsynced)) in each.enumerate() {
             let points = &points;
             scope.spawn(move || {
-                let mut bench = Bench::new(unsynced);
+                let mut bench = Bench::new(unsynced, &image);
                 let mut died = Vec::new();
                 for (number, point) in points.iter().enumerate() {
                     let verb = if removes(point) { "rm" } else { "pull" };
                     let even = (first + number) % 2 == 0;
                     let survives = if even { Survives::Synced } else { Survives::Names };
-                    let when = format!("power cut at {point} of {verb}, {unsynced:?}, {survives:?} survives");
+                    let when = format!(
+                        "power cut at {point} of {verb}, {form}, {unsynced:?}, {survives:?} survives"
+                    );
                     if bench.cut(verb, point, survives, &when) {
                         died.push(*point);
                     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use images::collect::{Disk, Thresholds};
 use images::content::Content;
-use scene::{APP, COUSIN, Counted, Scene, Watch};
+use scene::{APP, COUSIN, Counted, Scene, WHOLE, Watch};
 
 mod scene;
 
@@ -94,7 +94,8 @@ fn wait() {
 }
 
 fn scene(name: &str) -> Scene<'static> {
-    if name == "app" { APP } else { COUSIN }
+    let all = [APP, COUSIN, WHOLE];
+    all.into_iter().find(|scene| scene.image == name).expect("a known image")
 }
 
 impl Watch for Silent {}

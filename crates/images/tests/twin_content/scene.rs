@@ -25,14 +25,21 @@ pub(crate) trait Watch: Sync {
 pub(crate) struct Scene<'a> {
     pub(crate) image: &'a str,
     pub(crate) layers: &'a [&'a str],
+    /// Unpacked layer by layer, or whole.
+    pub(crate) form: Form,
 }
 
 pub(crate) const PARTS: usize = 4;
 const PART: usize = 16 << 10;
 
-pub(crate) const APP: Scene<'static> = Scene { image: "app", layers: &["base", "middle", "top"] };
+pub(crate) const APP: Scene<'static> =
+    Scene { image: "app", layers: &["base", "middle", "top"], form: Form::Layers };
 /// Shares two layers with the other.
-pub(crate) const COUSIN: Scene<'static> = Scene { image: "cousin", layers: &["base", "middle", "hat"] };
+pub(crate) const COUSIN: Scene<'static> =
+    Scene { image: "cousin", layers: &["base", "middle", "hat"], form: Form::Layers };
+/// As all images are on Windows.
+pub(crate) const WHOLE: Scene<'static> =
+    Scene { image: "whole", layers: &["base", "middle", "top"], form: Form::Flat };
 
 /// The bytes of a layer; "packed" they are another blob of the same length.
 fn body(layer: &str, packed: bool) -> Vec<u8> {
@@ -83,7 +90,7 @@ impl Scene<'_> {
             labels: std::collections::BTreeMap::new(),
             created: None,
             pulled: 1_000_000_000,
-            form: Form::Layers,
+            form: self.form,
         }
     }
 
@@ -98,16 +105,40 @@ impl Scene<'_> {
         let lease = content.hold(&record.digests())?;
         content.put(&self.manifest())?;
         content.put(&self.config())?;
-        std::thread::scope(|scope| {
-            let layer = |name| scope.spawn(move || one_layer(content, name, watch));
-            let threads: Vec<_> = self.layers.iter().map(|name| layer(*name)).collect();
-            threads.into_iter().try_for_each(|thread| thread.join().unwrap())
-        })?;
+        match self.form {
+            Form::Flat => self.flat(content, watch)?,
+            _ => self.stack(content, watch)?,
+        }
         content.put_record(&record)?;
         let named = Named { id: record.id, target: record.manifest, indexes: Vec::new() };
         content.names().set(&self.reference(), &named)?;
         then(content)?;
         drop(lease);
+        Ok(())
+    }
+
+    fn stack(&self, content: &Content, watch: &dyn Watch) -> Result<(), DepotError> {
+        std::thread::scope(|scope| {
+            let layer = |name| scope.spawn(move || one_layer(content, name, watch));
+            let threads: Vec<_> = self.layers.iter().map(|name| layer(*name)).collect();
+            threads.into_iter().try_for_each(|thread| thread.join().unwrap())
+        })
+    }
+
+    fn flat(&self, content: &Content, watch: &dyn Watch) -> Result<(), DepotError> {
+        let id = self.record().id;
+        let _flight = content.flight(Key::Flat(id.clone()), &|| false)?;
+        if content.flat(&id)?.is_some() {
+            return Ok(());
+        }
+        let unfinished = content.new_flat(&id)?;
+        for name in self.layers {
+            load(content, name, watch)?;
+            watch.unpacking(name);
+            std::fs::write(unfinished.files().join(name), body(name, false)).unwrap();
+        }
+        let entries = self.layers.len() as u64;
+        unfinished.commit(Note { size: entries * (PARTS * PART) as u64, entries, ..Note::default() })?;
         Ok(())
     }
 
@@ -123,11 +154,11 @@ impl Scene<'_> {
             assert_eq!((Digest::of(&bytes), bytes.len() as u64), (digest.clone(), size));
         }
         for layer in self.layers {
-            let unpacked = content.layer(&diff_id(layer)).unwrap().expect("a layer");
-            assert!(
-                std::fs::read(unpacked.files.join("body")).unwrap() == body(layer, false),
-                "layer {layer}"
-            );
+            let path = match self.form {
+                Form::Flat => content.flat(&record.id).unwrap().expect("a flat image").files.join(layer),
+                _ => content.layer(&diff_id(layer)).unwrap().expect("a layer").files.join("body"),
+            };
+            assert!(std::fs::read(path).unwrap() == body(layer, false), "layer {layer}");
         }
     }
 }
