@@ -14,7 +14,7 @@
 //! | what this machine can do | [`probe`] | tried, or asked of the loader | tried in a throw-away child |
 //! | being asked to stop | [`interrupt`] | console control events | SIGINT, SIGTERM, SIGHUP |
 //! | files that must survive or must not be seen | [`file`](mod@file) | protected DACL, `LockFileEx` | modes, `flock` |
-//! | one spelling for a path | [`path`](mod@path) | letters of the disk, no `\\\\?\\` | links followed |
+//! | one spelling for a path | [`path`](mod@path) | letters of the disk, no `\\?\` | links followed |
 //! | layers that are seen as one directory | [`overlay`] | none: images are whole there | marks of overlayfs |
 //! | locks of threads and processes alike | [`lock`] | `LockFileEx` | `flock` |
 //! | foreign names below a directory | [`tree`] | paths whose every part was looked at | one `openat` per name |

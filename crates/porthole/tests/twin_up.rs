@@ -299,6 +299,23 @@ fn a_pod_that_breaks_the_rules_starts_nothing() {
 }
 
 #[test]
+fn two_secrets_of_one_name_start_nothing() {
+    let stage = Stage::twin();
+    let file = stage.pod("web", &["print", "ran"]);
+    let secret = |data| {
+        let text = format!(
+            "{{kind: Secret, apiVersion: v1, metadata: {{name: pull}}, stringData: {{a: {data}}}}}\n"
+        );
+        stage.file(&format!("{data}.yaml"), &text).display().to_string()
+    };
+    let [first, second] = ["one", "two"].map(secret);
+    let (code, said) = stage.up(&file, &["--once", &first, &second]).wait();
+    let expected = format!("porthole: {second}: the Secret default/pull is there, and in {first} too");
+    assert_eq!((code, said), (1, vec![expected]));
+    stage.assert_nothing_left();
+}
+
+#[test]
 fn bad_input_is_named() {
     let stage = Stage::twin();
     for (text, code, words) in
