@@ -4,6 +4,7 @@
 //! building, so `RUN` is refused. The same files give the same digest anywhere: see [`layer`].
 
 mod base;
+mod below;
 mod config;
 mod copy;
 pub mod dockerfile;
@@ -12,6 +13,8 @@ mod ignore;
 mod layer;
 mod output;
 mod path;
+mod patient;
+pub(crate) mod site;
 mod stage;
 mod time;
 mod tree;
@@ -25,6 +28,7 @@ use dockerfile::{Dockerfile, DockerfileError};
 use ignore::Ignore;
 pub use output::Built;
 pub use path::PathError;
+pub use site::Site;
 pub use time::rfc3339;
 
 use crate::content::Content;
@@ -131,6 +135,10 @@ pub enum BuildError {
     Read { path: PathBuf, source: io::Error },
     #[error("layer for line {line}")]
     Layer { line: usize, source: io::Error },
+    #[error("line {line}: look for directories in layer {digest} of the base")]
+    Below { line: usize, digest: String, source: crate::unpack::UnpackError },
+    #[error("interrupted")]
+    GaveUp,
     #[error("unpack {image} for COPY --from")]
     Unpack { image: String, source: crate::unpack::UnpackError },
     #[error("write {path}")]
@@ -139,6 +147,11 @@ pub enum BuildError {
 
 /// Builds what is asked for, into the request's directory.
 pub fn build(request: &Request<'_>) -> Result<Built, BuildError> {
+    // Who has given up broke it off, whatever it looked like from inside.
+    build_all(request).map_err(|error| if (request.caller.gave_up)() { BuildError::GaveUp } else { error })
+}
+
+fn build_all(request: &Request<'_>) -> Result<Built, BuildError> {
     if let Some(bad) =
         request.os_versions.iter().find(|text| crate::platform::builds::Version::parse(text).is_none())
     {
@@ -173,7 +186,9 @@ pub fn build(request: &Request<'_>) -> Result<Built, BuildError> {
             &mut used,
         )?);
     }
-    warnings.dedup();
+    // Each image of an index has its own.
+    let mut known = BTreeSet::new();
+    warnings.retain(|warning| known.insert(warning.clone()));
     Built::new(blobs, used, manifests, warnings)
 }
 

@@ -9,6 +9,7 @@ mod lasting;
 mod load;
 mod old;
 mod status;
+mod warnings;
 
 use std::io;
 use std::path::{Path, PathBuf};

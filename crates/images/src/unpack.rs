@@ -17,6 +17,7 @@
 //! | `application` | entries become files; whiteouts take effect |
 //! | `budget` | how much may be remembered of names |
 //! | `later` | small files are finished in a thread of their own |
+//! | `listing` | names only |
 //! | `crowd` | whether a core is to spare for such a thread |
 
 use std::io::{self, Read};
@@ -27,6 +28,7 @@ use os::tree::Marks;
 pub(crate) use compression::{Compression, detect};
 pub(crate) use crowd::Crowd;
 pub use error::UnpackError;
+pub(crate) use listing::{Listed, list};
 pub use name::Names;
 pub(crate) use name::is_reserved;
 
@@ -40,6 +42,7 @@ mod crowd;
 mod error;
 mod gzip;
 mod later;
+mod listing;
 mod members;
 mod name;
 mod pax;

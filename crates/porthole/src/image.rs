@@ -18,10 +18,11 @@ mod push;
 mod rm;
 mod save;
 mod view;
+mod warnings;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use clap::Subcommand;
 use images::Store;
 use images::content::DepotError;
@@ -109,31 +110,5 @@ fn show(facts: &impl Serialize, output: Output, text: impl FnOnce() -> String) -
     match output {
         Output::Json => print(&(serde_json::to_string_pretty(facts).or_environment()? + "\n")),
         Output::Table => print(&text()),
-    }
-}
-
-/// A directory for what is made on the way. It goes with its value.
-#[derive(Debug)]
-struct Work(PathBuf);
-
-// === impl Work ===
-
-impl Work {
-    fn make(path: PathBuf) -> Result<Work, Failure> {
-        std::fs::create_dir_all(&path)
-            .with_context(|| format!("create {}", path.display()))
-            .or_environment()?;
-        Ok(Work(path))
-    }
-
-    fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Work {
-    fn drop(&mut self) {
-        // Whatever led here is the thing to tell.
-        drop(os::file::remove_tree(&self.0));
     }
 }

@@ -310,6 +310,26 @@ fn a_base_in_a_registry_is_picked_by_its_version() {
 }
 
 #[test]
+fn a_directory_of_the_base_keeps_its_mode_wherever_it_is_named() {
+    let bench = Bench::new();
+    let layer = Layer::new().directory("tmp", 0o1777).directory("srv", 0o700).symlink("var/tmp", "/tmp");
+    let base = ImageBuilder::new("linux", "amd64").layer(layer).build().expect("made");
+    base.write_oci_archive(bench.path("base.tar")).expect("written");
+    bench.build(
+        "FROM oci-archive:base.tar\nWORKDIR /var/tmp\nWORKDIR /tmp\nCOPY words .\nCOPY conf /srv\nWORKDIR /new\n",
+        &[],
+    );
+    let layout = bench.layout();
+    bench.tool(&format!("umoci unpack --image {layout} bundle"));
+    let modes = "stat -c %n=%a bundle/rootfs/tmp bundle/rootfs/srv bundle/rootfs/new bundle/rootfs/tmp/words";
+    let wanted =
+        "bundle/rootfs/tmp=1777\nbundle/rootfs/srv=700\nbundle/rootfs/new=755\nbundle/rootfs/tmp/words=644\n";
+    assert_eq!(bench.tool(modes), wanted);
+    assert_eq!(bench.tool("readlink bundle/rootfs/var/tmp"), "/tmp\n");
+    assert!(bench.path("bundle/rootfs/srv/a.yaml").is_file());
+}
+
+#[test]
 fn links_stay_links_and_lead_no_copy_out_of_the_context() {
     let bench = Bench::new();
     fs::create_dir(bench.path("links")).expect("made");

@@ -4,19 +4,22 @@ use std::error::Error;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
+use std::time::Instant;
 
 use sha2::{Digest as _, Sha256};
 
 use super::config::Config;
 use super::layer::{self, Shape};
 use super::output::Layer;
-use super::{BuildError, Scope};
+use super::patient::Patient;
+use super::{BuildError, Request, Scope};
 use crate::archive::Archive;
 use crate::blobs::{Blobs, check};
 use crate::candidates::candidates;
 use crate::digest::Digest;
 use crate::document::Descriptor;
 use crate::platform::{Candidate, Host, Isolation};
+use crate::progress::{Meter, Progress, Stage};
 use crate::reference::Reference;
 use crate::registry::Remote;
 use crate::source::Source;
@@ -72,9 +75,7 @@ impl Origin {
                 if let Some(base) = stored(reference, name, scope) {
                     return Ok(base);
                 }
-                let remote = Remote::open(reference, scope.request.bases.access, scope.request.caller)
-                    .map_err(|e| bad(name, e))?;
-                read(&remote, name, scope)
+                pulled(reference, name, scope)
             }
             Origin::HostProcess | Origin::Scratch => Ok(self.made(scope)?),
         }
@@ -89,11 +90,11 @@ impl Origin {
         }
         let mut config = Config::new(os, scope.architecture);
         let mut layers = Vec::new();
+        let Request { time, caller, .. } = *scope.request;
         if os == "windows" {
-            let written =
-                layer::write(&layer::windows_base(), Shape::WindowsBase, scope.request.time, scope.blobs)
-                    .map_err(|source| BuildError::Write { path: scope.blobs.to_owned(), source })?;
-            config.note("FROM hpc", Some(&written.diff_id), scope.request.time);
+            let written = layer::write(&layer::windows_base(), Shape::WindowsBase, time, scope.blobs, caller)
+                .map_err(|source| BuildError::Write { path: scope.blobs.to_owned(), source })?;
+            config.note("FROM hpc", Some(&written.diff_id), time);
             layers.push(Layer::of(&written));
         }
         Ok(Base { config, layers, dir: None })
@@ -110,10 +111,22 @@ fn stored(reference: &Reference, name: &str, scope: &Scope<'_>) -> Option<Base> 
     read(&Kept { content, target: &named.target }, name, scope).ok()
 }
 
+fn pulled(reference: &Reference, name: &str, scope: &Scope<'_>) -> Result<Base, BuildError> {
+    let Request { bases, caller, .. } = *scope.request;
+    let begun = Instant::now();
+    (caller.tell)(&Progress::Pulling { reference: reference.to_string() });
+    let remote = Remote::open(reference, bases.access, caller).map_err(|e| bad(name, e))?;
+    let base = read(&remote, name, scope)?;
+    let (bytes, took) = (remote.moved(), begun.elapsed());
+    (caller.tell)(&Progress::Pulled { reference: reference.to_string(), bytes, took });
+    Ok(base)
+}
+
 fn read<B: Blobs>(blobs: &B, name: &str, scope: &Scope<'_>) -> Result<Base, BuildError> {
     let offered = candidates(blobs).map_err(|e| bad(name, e))?;
     let host = host(&offered, scope);
-    let manifest = blobs.find(&host, scope.isolation()).map_err(|e| bad(name, e))?.manifest;
+    let found = blobs.find(&host, scope.isolation()).map_err(|e| bad(name, e))?;
+    let (digest, manifest) = (found.target(), found.manifest);
     let bytes = blobs.document(&manifest.config).map_err(|e| bad(name, e))?;
     let config = Config::parse(&bytes).map_err(|e| bad(name, e))?;
     let fits = (config.text("os"), config.text("architecture")) == (Some(&host.os), Some(&host.architecture));
@@ -124,6 +137,7 @@ fn read<B: Blobs>(blobs: &B, name: &str, scope: &Scope<'_>) -> Result<Base, Buil
             source: format!("it is not for {host}: it offers {offers}").into(),
         });
     }
+    tell_of(blobs, name, digest, &manifest.layers, scope)?;
     let mut layers = Vec::new();
     for found in &manifest.layers {
         let size = copy(blobs, found, name, scope)?;
@@ -132,14 +146,40 @@ fn read<B: Blobs>(blobs: &B, name: &str, scope: &Scope<'_>) -> Result<Base, Buil
     Ok(Base { config, layers, dir: None })
 }
 
-/// Takes a layer as it is, checked on the way.
+/// What the name means, and what has to come.
+fn tell_of<B: Blobs>(
+    blobs: &B,
+    name: &str,
+    digest: Digest,
+    layers: &[Descriptor],
+    scope: &Scope<'_>,
+) -> Result<(), BuildError> {
+    let size = |layer: &Descriptor| {
+        let digest = Digest::parse(&layer.digest).map_err(|e| bad(name, e))?;
+        Ok((digest, blobs.size(layer).map_err(|e| bad(name, e))?))
+    };
+    let blobs = layers.iter().map(size).collect::<Result<_, BuildError>>()?;
+    (scope.request.caller.tell)(&Progress::Resolved { reference: name.to_owned(), digest, blobs });
+    Ok(())
+}
+
+/// Takes a layer as it is, checked on the way. It has its name when it is whole.
 fn copy<B: Blobs>(blobs: &B, layer: &Descriptor, name: &str, scope: &Scope<'_>) -> Result<u64, BuildError> {
     let digest = Digest::parse(&layer.digest).map_err(|e| bad(name, e))?;
     let size = blobs.size(layer).map_err(|e| bad(name, e))?;
+    let mut meter = Meter::new(scope.request.caller, &digest, size);
     let path = scope.blobs.join(digest.hex());
-    let unwritten = |source| BuildError::Write { path: path.clone(), source };
-    let mut stream = blobs.stream(layer, 0).map_err(|e| bad(name, e))?.take(size);
-    let mut file = File::create(&path).map_err(unwritten)?;
+    if path.metadata().is_ok_and(|found| found.len() == size) {
+        // For another image of the index, or another stage.
+        meter.stage(Stage::Present, size);
+        return Ok(size);
+    }
+    let unnamed = scope.blobs.join("base.unfinished");
+    let unwritten = |source| BuildError::Write { path: unnamed.clone(), source };
+    meter.stage(Stage::Downloading, 0);
+    let stream = blobs.stream(layer, 0).map_err(|e| bad(name, e))?.take(size);
+    let mut stream = Patient { from: stream, caller: scope.request.caller };
+    let mut file = File::create(&unnamed).map_err(unwritten)?;
     let (mut hash, mut piece) = (Sha256::new(), vec![0; PIECE]);
     let mut written = 0;
     loop {
@@ -150,8 +190,12 @@ fn copy<B: Blobs>(blobs: &B, layer: &Descriptor, name: &str, scope: &Scope<'_>) 
         hash.update(&piece[..read]);
         file.write_all(&piece[..read]).map_err(unwritten)?;
         written += read as u64;
+        meter.advance(read as u64);
     }
     check(digest.as_str(), &hash.finalize()).map_err(|e| bad(name, e))?;
+    drop(file);
+    os::file::rename(&unnamed, &path).map_err(unwritten)?;
+    meter.stage(Stage::Done, size);
     Ok(written)
 }
 

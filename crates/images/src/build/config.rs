@@ -70,21 +70,16 @@ impl Config {
     /// Windows does not tell `Path` from `PATH`.
     pub(super) fn set_env(&mut self, name: &str, value: &str, windows: bool) {
         let mut list = self.list("Env");
-        let same = |line: &String| {
-            let found = line.split('=').next().unwrap_or_default();
-            found == name || windows && found.eq_ignore_ascii_case(name)
-        };
         let line = format!("{name}={value}");
-        match list.iter_mut().find(|line| same(line)) {
+        match list.iter_mut().find(|line| value_of(line, name, windows).is_some()) {
             Some(found) => *found = line,
             None => list.push(line),
         }
         self.set("Env", list);
     }
 
-    pub(super) fn env(&self, name: &str) -> Option<String> {
-        let list = self.list("Env");
-        list.iter().find_map(|line| line.strip_prefix(name)?.strip_prefix('=').map(str::to_owned))
+    pub(super) fn env(&self, name: &str, windows: bool) -> Option<String> {
+        self.list("Env").iter().find_map(|line| value_of(line, name, windows).map(str::to_owned))
     }
 
     pub(super) fn note(&mut self, text: &str, layer: Option<&str>, seconds: u64) {
@@ -107,6 +102,12 @@ impl Config {
         top.insert("rootfs".to_owned(), json!(rootfs));
         serde_json::to_vec(&top).expect("maps with text keys can be written")
     }
+}
+
+/// What a line of the environment gives this variable, if it is about it.
+fn value_of<'a>(line: &'a str, name: &str, windows: bool) -> Option<&'a str> {
+    let (found, value) = line.split_once('=').unwrap_or((line, ""));
+    (found == name || windows && found.eq_ignore_ascii_case(name)).then_some(value)
 }
 
 #[cfg(test)]
@@ -132,6 +133,7 @@ mod tests {
         assert_eq!(found["config"]["Labels"].to_string(), r#"{"a":"1","b":"2"}"#);
         assert_eq!(found["history"].as_array().unwrap().len(), 3);
         assert_eq!(found["created"], "1970-01-01T00:00:00Z");
-        assert_eq!(config.env("NEW").as_deref(), Some("1=2"));
+        assert_eq!(config.env("NEW", false).as_deref(), Some("1=2"));
+        assert_eq!((config.env("new", false), config.env("path", true).as_deref()), (None, Some("D")));
     }
 }

@@ -10,6 +10,7 @@ use super::BuildError;
 use super::glob::Glob;
 use super::ignore::{Above, Ignore};
 use super::path::{Place, windows_takes};
+use super::site;
 use super::tree::{From, Node, Tree};
 
 /// Where files come from, and how they are to be.
@@ -210,7 +211,11 @@ impl Copying<'_> {
         match std::fs::read_dir(dir) {
             Ok(entries) => {
                 for entry in entries {
-                    names.push(self.text(Path::new(&entry.map_err(failed)?.file_name()))?);
+                    let entry = entry.map_err(failed)?;
+                    // Where this build, or another, is made may be inside of what it is made from.
+                    if site::state(&entry).is_none() {
+                        names.push(self.text(Path::new(&entry.file_name()))?);
+                    }
                 }
             }
             // A part of a path that is no directory has nothing below it.

@@ -14,8 +14,10 @@ use flate2::{Compression, GzBuilder};
 use sha2::{Digest, Sha256};
 use tar::{EntryType, Header};
 
+use super::patient::Patient;
 use super::tree::{From, Node, Tree};
 use crate::hive;
+use crate::progress::Caller;
 use crate::security;
 
 /// What a written layer is known by.
@@ -62,31 +64,45 @@ pub(super) fn windows_base() -> Tree {
 }
 
 /// Writes the layer to a file in this directory that is named after its digest.
-pub(super) fn write(tree: &Tree, shape: Shape, time: u64, blobs: &Path) -> io::Result<Written> {
+pub(super) fn write(
+    tree: &Tree,
+    shape: Shape,
+    time: u64,
+    blobs: &Path,
+    caller: Caller<'_>,
+) -> io::Result<Written> {
     let unnamed = blobs.join("layer.unfinished");
-    let (packed, plain) = write_to(BufWriter::new(File::create(&unnamed)?), tree, shape, time)?;
+    let (packed, plain) = write_to(BufWriter::new(File::create(&unnamed)?), tree, shape, time, caller)?;
     let digest = packed.digest();
     os::file::rename(&unnamed, &blobs.join(digest.trim_start_matches("sha256:")))?;
     Ok(Written { digest, size: packed.size, diff_id: plain })
 }
 
-fn write_to<W: Write>(to: W, tree: &Tree, shape: Shape, time: u64) -> io::Result<(Hashed<W>, String)> {
+fn write_to<W: Write>(
+    to: W,
+    tree: &Tree,
+    shape: Shape,
+    time: u64,
+    caller: Caller<'_>,
+) -> io::Result<(Hashed<W>, String)> {
     // 255: made on no system in particular.
     let gzip = GzBuilder::new().mtime(0).operating_system(255).write(Hashed::new(to), Compression::default());
     let mut tar = tar::Builder::new(Hashed::new(gzip));
     if !shape.is_linux() {
         let directory = Node::Directory { mode: 0o755, implied: false };
-        entry(&mut tar, "Files", &directory, Shape::WindowsBase, time)?;
+        let as_top = (Shape::WindowsBase, time);
+        entry(&mut tar, "Files", &directory, as_top, caller)?;
         if shape == Shape::Windows {
-            entry(&mut tar, "Hives", &directory, Shape::WindowsBase, time)?;
+            entry(&mut tar, "Hives", &directory, as_top, caller)?;
         }
     }
     for (path, node) in tree.iter() {
-        match shape {
-            Shape::LinuxOver if matches!(node, Node::Directory { implied: true, .. }) => {}
-            Shape::Linux | Shape::LinuxOver => entry(&mut tar, path, node, shape, time)?,
-            _ => entry(&mut tar, &format!("Files/{path}"), node, Shape::Windows, time)?,
-        }
+        let (name, shape) = match shape {
+            Shape::LinuxOver if matches!(node, Node::Directory { implied: true, .. }) => continue,
+            Shape::Linux | Shape::LinuxOver => (path.to_owned(), shape),
+            _ => (format!("Files/{path}"), Shape::Windows),
+        };
+        entry(&mut tar, &name, node, (shape, time), caller)?;
     }
     let plain = tar.into_inner()?;
     let diff_id = plain.digest();
@@ -99,8 +115,8 @@ fn entry<W: Write>(
     tar: &mut tar::Builder<W>,
     path: &str,
     node: &Node,
-    shape: Shape,
-    time: u64,
+    (shape, time): (Shape, u64),
+    caller: Caller<'_>,
 ) -> io::Result<()> {
     let mut header = Header::new_ustar();
     header.set_mtime(time);
@@ -142,6 +158,7 @@ fn entry<W: Write>(
         Node::File { from: From::Path(path), .. } => {
             let file = File::open(path)?;
             let size = file.metadata()?.len();
+            let file = Patient { from: file, caller };
             append(tar, header, size, Exactly { from: file, left: size })
         }
         _ => append(tar, header, 0, io::empty()),
@@ -193,12 +210,12 @@ fn windows_records(node: &Node, shape: Shape, time: u64) -> Vec<(&'static str, S
 }
 
 /// A file that changes while it is read must not shift what follows it in the archive.
-struct Exactly {
-    from: File,
+struct Exactly<R> {
+    from: R,
     left: u64,
 }
 
-impl Read for Exactly {
+impl<R: Read> Read for Exactly<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
         let read = self.from.read(&mut buffer[..most])?;

@@ -9,8 +9,10 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::layer::Written;
+use super::patient::Patient;
 use super::{BuildError, text_of};
 use crate::document::{Descriptor, Platform};
+use crate::progress::Caller;
 use crate::reference::Reference;
 
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
@@ -172,11 +174,11 @@ impl Built {
     }
 
     /// Writes an OCI archive. It has the file's name only when it is complete.
-    pub fn write_archive(&self, path: &Path, name: Option<&Reference>) -> io::Result<()> {
+    pub fn write_archive(&self, path: &Path, name: Option<&Reference>, caller: Caller<'_>) -> io::Result<()> {
         let mut unfinished = path.as_os_str().to_owned();
         unfinished.push(".unfinished");
         let unfinished = PathBuf::from(unfinished);
-        let written = self.pack(&unfinished, name).and_then(|()| os::file::rename(&unfinished, path));
+        let written = self.pack(&unfinished, name, caller).and_then(|()| os::file::rename(&unfinished, path));
         if written.is_err() {
             // The error that led here is the one to tell.
             drop(std::fs::remove_file(&unfinished));
@@ -184,11 +186,12 @@ impl Built {
         written
     }
 
-    fn pack(&self, path: &Path, name: Option<&Reference>) -> io::Result<()> {
+    fn pack(&self, path: &Path, name: Option<&Reference>, caller: Caller<'_>) -> io::Result<()> {
         let mut tar = tar::Builder::new(BufWriter::new(File::create(path)?));
         for blob in self.names() {
             let file = File::open(self.blobs.join(blob))?;
-            member(&mut tar, &format!("blobs/sha256/{blob}"), file.metadata()?.len(), file)?;
+            let size = file.metadata()?.len();
+            member(&mut tar, &format!("blobs/sha256/{blob}"), size, Patient { from: file, caller })?;
         }
         let mut root = self.root.clone();
         if let Some(name) = name {

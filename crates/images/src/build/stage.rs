@@ -1,16 +1,19 @@
 //! Stages: from `FROM` to an image, and what one takes from another.
 
 mod instruction;
+mod lay;
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use super::base::Origin;
+use super::below::Below;
 use super::config::Config;
 use super::dockerfile::{self, Instruction, What};
-use super::layer::{self, Shape};
 use super::output::Layer;
+use super::patient::Patient;
 use super::tree::Tree;
 use super::{BuildError, Scope};
 use crate::unpack::{self, Layout};
@@ -27,11 +30,10 @@ pub(super) struct Image {
 struct Stage {
     image: Image,
     windows: bool,
-    /// Layers of others are below: their directories keep their modes.
-    foreign: bool,
+    /// So many layers of others are below: their directories keep their modes.
+    foreign: usize,
     workdir: String,
     args: BTreeMap<String, String>,
-    shell: Option<Vec<String>>,
     /// The base's command is for the base's entry point.
     own_cmd: bool,
     /// Every directory that instructions made.
@@ -53,8 +55,12 @@ struct Stages<'a> {
     /// What is declared before the first `FROM`, and what every build has.
     globals: BTreeMap<String, String>,
     built: BTreeMap<usize, Stage>,
+    /// The stage that everything is based on, from when it was looked at for its platform.
+    begun: Option<(usize, Stage)>,
     /// What `COPY --from` has unpacked.
     unpacked: BTreeMap<String, PathBuf>,
+    /// The directories of bases, by the digests of their layers.
+    below: BTreeMap<Vec<String>, Rc<Below>>,
     warnings: &'a mut Vec<String>,
 }
 
@@ -63,9 +69,11 @@ pub(super) fn run(scope: &Scope<'_>, warnings: &mut Vec<String>) -> Result<Image
     let instructions = &scope.request.dockerfile.instructions;
     let parts = parts(instructions);
     let (globals, unpacked, built) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-    let mut stages = Stages { scope, parts, globals, built, unpacked, warnings };
-    stages.read_globals(instructions)?;
+    let (begun, below) = (None, BTreeMap::new());
+    let mut stages = Stages { scope, parts, globals, built, begun, unpacked, below, warnings };
+    stages.read_globals(instructions, scope.os.unwrap_or("windows"), scope.architecture)?;
     let wanted = stages.wanted()?;
+    stages.aim(wanted, instructions)?;
     Ok(stages.stage(wanted)?.image)
 }
 
@@ -94,8 +102,26 @@ impl Part<'_> {
 // === impl Stages ===
 
 impl Stages<'_> {
-    fn read_globals(&mut self, instructions: &[Instruction]) -> Result<(), BuildError> {
-        let (os, architecture) = (self.scope.os.unwrap_or("windows"), self.scope.architecture);
+    /// The platform that is made is that of the image which everything is based on. To find it, one was assumed.
+    fn aim(&mut self, wanted: usize, instructions: &[Instruction]) -> Result<(), BuildError> {
+        let mut at = wanted;
+        while let Some(earlier) = self.stage_below(at)? {
+            at = earlier;
+        }
+        let part = self.parts[at];
+        let stage = self.start(at, &part)?;
+        let of = |name: &str| stage.image.config.text(name).unwrap_or_default().to_owned();
+        self.read_globals(instructions, &of("os"), &of("architecture"))?;
+        self.begun = Some((at, stage));
+        Ok(())
+    }
+
+    fn read_globals(
+        &mut self,
+        instructions: &[Instruction],
+        os: &str,
+        architecture: &str,
+    ) -> Result<(), BuildError> {
         self.globals.insert("TARGETOS".to_owned(), os.to_owned());
         self.globals.insert("TARGETARCH".to_owned(), architecture.to_owned());
         self.globals.insert("TARGETPLATFORM".to_owned(), format!("{os}/{architecture}"));
@@ -146,21 +172,33 @@ impl Stages<'_> {
             self.follow(&mut stage, at, instruction)?;
         }
         let last = part.body.last().unwrap_or(part.from).line;
-        stage.finish(self.scope, last)?;
+        self.finish(&mut stage, last)?;
         self.built.insert(at, stage.clone());
         Ok(stage)
     }
 
+    /// The image that a stage starts from, as its `FROM` names it.
+    fn image(&self, part: &Part<'_>) -> Result<String, BuildError> {
+        let What::From { image, .. } = &part.from.what else { unreachable!("parts start with FROM") };
+        self.expand_global(image, part.from.line)
+    }
+
+    /// The stage that this one starts from, if it is one.
+    fn stage_below(&self, at: usize) -> Result<Option<usize>, BuildError> {
+        let image = self.image(&self.parts[at])?;
+        Ok(self.earlier(&image, at).filter(|at| self.parts[*at].name().is_some()))
+    }
+
     fn start(&mut self, at: usize, part: &Part<'_>) -> Result<Stage, BuildError> {
-        let What::From { image, platform, .. } = &part.from.what else {
-            unreachable!("parts start with FROM")
-        };
-        let line = part.from.line;
-        let image = self.expand_global(image, line)?;
-        if let Some(earlier) = self.earlier(&image, at).filter(|at| self.parts[*at].name().is_some()) {
-            let below = self.stage(earlier)?;
-            return Ok(Stage { args: BTreeMap::new(), shell: None, own_cmd: false, ..below });
+        if let Some((_, begun)) = self.begun.take_if(|(known, _)| *known == at) {
+            return Ok(begun);
         }
+        if let Some(earlier) = self.stage_below(at)? {
+            let below = self.stage(earlier)?;
+            return Ok(Stage { args: BTreeMap::new(), own_cmd: false, ..below });
+        }
+        let What::From { platform, .. } = &part.from.what else { unreachable!("parts start with FROM") };
+        let (line, image) = (part.from.line, self.image(part)?);
         let platform = platform.as_ref().map(|text| self.expand_global(text, line)).transpose()?;
         let scope = with_platform(self.scope, platform.as_deref(), line)?;
         let mut stage = self.start_from(&image, &scope, line)?;
@@ -183,7 +221,7 @@ impl Stages<'_> {
         }
         let base = origin.load(image, scope)?;
         let windows = base.config.text("os") == Some("windows");
-        let foreign = matches!(origin, Origin::Image(_)) && base.dir.is_none();
+        let foreign = if matches!(origin, Origin::Image(_)) { base.layers.len() } else { 0 };
         let workdir = base.config.word("WorkingDir").unwrap_or_default();
         let workdir = super::path::place(workdir, "", windows)
             .map_err(|source| BuildError::Path { line, source })?
@@ -193,7 +231,6 @@ impl Stages<'_> {
             foreign,
             workdir,
             args: BTreeMap::new(),
-            shell: None,
             own_cmd: false,
             known: Tree::new(windows),
             pending: Tree::new(windows),
@@ -227,6 +264,7 @@ impl Stages<'_> {
         for layer in &stage.image.layers {
             let path = self.scope.blobs.join(layer.digest().trim_start_matches("sha256:"));
             let file = File::open(&path).map_err(|source| BuildError::Read { path, source })?;
+            let file = Patient { from: file, caller: self.scope.request.caller };
             unpack::apply(file, &dir, layout)
                 .map_err(|source| BuildError::Unpack { image: name.to_owned(), source })?;
         }
@@ -247,43 +285,5 @@ fn with_platform<'a>(
             Ok(Scope { os: Some(os), architecture, ..*scope })
         }
         _ => Err(BuildError::Platform { line, found: platform.to_owned() }),
-    }
-}
-
-// === impl Stage ===
-
-impl Stage {
-    fn add_layer(
-        &mut self,
-        tree: &Tree,
-        text: &str,
-        line: usize,
-        scope: &Scope<'_>,
-    ) -> Result<(), BuildError> {
-        let shape = match (self.windows, self.foreign) {
-            (true, _) => Shape::Windows,
-            (false, true) => Shape::LinuxOver,
-            (false, false) => Shape::Linux,
-        };
-        let written = layer::write(tree, shape, scope.request.time, scope.blobs)
-            .map_err(|source| BuildError::Layer { line, source })?;
-        self.image.layers.push(Layer::of(&written));
-        self.image.config.note(text, Some(&written.diff_id), scope.request.time);
-        for (path, node) in tree.iter() {
-            if node.is_directory() {
-                self.known.directory(path);
-            }
-        }
-        Ok(())
-    }
-
-    /// Directories that no file came into.
-    fn finish(&mut self, scope: &Scope<'_>, line: usize) -> Result<(), BuildError> {
-        let pending = std::mem::replace(&mut self.pending, Tree::new(self.windows));
-        if pending.is_empty() {
-            return Ok(());
-        }
-        let text = format!("WORKDIR {}", super::path::shown(&self.workdir, self.windows));
-        self.add_layer(&pending, &text, line, scope)
     }
 }

@@ -40,6 +40,10 @@ impl World {
 
     /// The same, with the Dockerfile at a path of its own.
     fn build_at(&self, path: Option<&Path>, text: &str) -> Result<Seen, BuildError> {
+        self.build_for(Caller::silent(), path, text)
+    }
+
+    fn build_for(&self, caller: Caller<'_>, path: Option<&Path>, text: &str) -> Result<Seen, BuildError> {
         let dockerfile = Dockerfile::parse(text)?;
         let work = tempfile::tempdir().unwrap();
         let request = Request {
@@ -54,11 +58,12 @@ impl World {
             time: 0,
             bases: Bases { content: None, access: &Access::default() },
             work: work.path(),
-            caller: Caller::silent(),
+            caller,
         };
         let built = build(&request)?;
         let path = work.path().join("image.tar");
-        built.write_archive(&path, Some(&Reference::parse("example.com/app:1").unwrap())).unwrap();
+        let name = Reference::parse("example.com/app:1").unwrap();
+        built.write_archive(&path, Some(&name), Caller::silent()).unwrap();
         let archive = Archive::open(&path).unwrap();
         Ok(Seen { digest: built.digest().to_owned(), archive, warnings: built.warnings, _dir: work })
     }
@@ -93,6 +98,15 @@ impl Seen {
         list(dir.path(), "", &mut files);
         files.retain(|file| !file.starts_with("Windows/"));
         files
+    }
+}
+
+impl Seen {
+    /// What is in each layer.
+    fn layers(&self, os: &str) -> Vec<Vec<crate::unpack::Listed>> {
+        let layers = self.manifest(os).layers;
+        let list = |layer| crate::unpack::list(self.archive.stream(layer, 0).unwrap(), None).unwrap();
+        layers.iter().map(list).collect()
     }
 }
 
@@ -208,6 +222,112 @@ fn a_base_from_an_archive_keeps_what_it_had() {
     assert!(error.ends_with("no image for windows/amd64: it offers linux/amd64"), "{error}");
 }
 
+/// What a Dockerfile puts on top of a base that has `/tmp` and `/etc`.
+fn above_a_base(text: &str) -> Vec<Vec<String>> {
+    use crate::unpack::Listed::{Directory, Other};
+    let world = World::new(&[("a", "x"), ("d/b", "y"), ("d/tmp/c", "z")]);
+    let base = crate::sample::Sample::default().image("linux", &[("tmp/", ""), ("etc/passwd", "")]);
+    base.write(&world.dir.path().join("base.tar"));
+    let seen = world.build(&format!("FROM oci-archive:base.tar\n{text}")).unwrap();
+    let name = |listed| match listed {
+        Directory(path) => format!("{path}/"),
+        Other(path) => path,
+        other => panic!("{other:?}"),
+    };
+    let json = seen.json("linux");
+    let mut layers = seen.layers("linux");
+    assert_eq!(json["rootfs"]["diff_ids"].as_array().map(Vec::len), Some(layers.len()));
+    layers.remove(0);
+    layers.into_iter().map(|layer| layer.into_iter().map(name).collect()).collect()
+}
+
+#[test]
+fn a_working_directory_that_the_base_has_keeps_its_mode() {
+    assert_eq!(above_a_base("WORKDIR /tmp"), Vec::<Vec<String>>::new());
+    assert_eq!(above_a_base("WORKDIR /tmp\nCOPY a ."), [["tmp/a"]]);
+    assert_eq!(above_a_base("COPY a /tmp/\nWORKDIR /tmp\nCOPY d/b ."), [["tmp/a"], ["tmp/b"]]);
+    assert_eq!(above_a_base("WORKDIR /etc/app"), [["etc/app/"]]);
+    assert_eq!(above_a_base("WORKDIR /new/dir\nCOPY a ."), [["new/dir/", "new/dir/a"]]);
+}
+
+#[test]
+fn copying_into_a_directory_of_the_base_leaves_it_as_it_is() {
+    assert_eq!(above_a_base("COPY d /tmp"), [["tmp/b", "tmp/tmp/", "tmp/tmp/c"]]);
+    assert_eq!(above_a_base("COPY d /"), [["b", "tmp/c"]]);
+    assert_eq!(above_a_base("COPY a /tmp/\nCOPY d/tmp /tmp"), [["tmp/a"], ["tmp/c"]]);
+    let stages = "COPY a /tmp/\nFROM oci-archive:base.tar AS one\nWORKDIR /tmp\nFROM one\nCOPY d/b .";
+    assert_eq!(above_a_base(stages), [["tmp/b"]]);
+}
+
+#[test]
+fn path_of_a_windows_base_is_found_in_any_case() {
+    let world = World::new(&[]);
+    let env = |text: &str, os: &str| world.build(text).unwrap().json(os)["config"]["Env"].clone();
+    let text =
+        "# escape=`\nFROM hpc AS base\nENV Path=C:\\base\nFROM base\nENV PATH=C:\\app;$PATH\nENV X=${path}";
+    assert_eq!(env(text, "windows"), json!(["PATH=C:\\app;C:\\base", "X=C:\\app;C:\\base"]));
+    assert_eq!(
+        env("FROM scratch\nENV Path=/base\nENV X=$path-$Path", "linux"),
+        json!(["Path=/base", "X=-/base"])
+    );
+}
+
+#[test]
+fn without_a_path_in_the_base_the_usual_one_is_not_lost() {
+    let world = World::new(&[]);
+    let env = |text: &str, os: &str| world.build(text).unwrap().json(os)["config"]["Env"].clone();
+    let linux = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+    assert_eq!(env("FROM scratch\nENV PATH=/app:$PATH", "linux"), json!([format!("PATH=/app:{linux}")]));
+    let windows = env("# escape=`\nFROM hpc\nENV Path=C:\\app;$Path", "windows");
+    let text = windows[0].as_str().unwrap();
+    assert!(text.starts_with("Path=C:\\app;C:\\Windows\\System32;C:\\Windows;"), "{text}");
+    // Who does not speak of it gets none: a HostProcess container sees the host's.
+    assert_eq!(env("FROM hpc\nENV A=1", "windows"), json!(["A=1"]));
+}
+
+#[test]
+fn the_target_that_arguments_name_is_the_one_that_is_made() {
+    let mut world = World::new(&[]);
+    let sample = crate::sample::Sample::default().image("linux", &[("etc/passwd", "")]);
+    sample.write(&world.dir.path().join("linux.tar"));
+    let said = |world: &World, text: &str, os: &str| {
+        let text = format!("{text}\nARG TARGETOS\nARG TARGETPLATFORM\nENV IS=$TARGETOS,$TARGETPLATFORM");
+        let json = world.build(&text).unwrap().json(os);
+        assert_eq!(json["os"], os);
+        json["config"]["Env"][json["config"]["Env"].as_array().unwrap().len() - 1].clone()
+    };
+    let linux = "IS=linux,linux/amd64";
+    assert_eq!(said(&world, "FROM scratch", "linux"), linux);
+    assert_eq!(said(&world, "FROM oci-archive:linux.tar", "linux"), linux);
+    assert_eq!(said(&world, "FROM hpc", "windows"), "IS=windows,windows/amd64");
+    // Other stages are built for the one that is wanted.
+    assert_eq!(said(&world, "FROM hpc AS a\nFROM scratch AS b\nFROM b", "linux"), linux);
+    assert_eq!(said(&world, "FROM --platform=linux/amd64 scratch", "linux"), linux);
+    world.os = Some("windows");
+    assert_eq!(said(&world, "FROM scratch", "windows"), "IS=windows,windows/amd64");
+}
+
+#[test]
+fn a_warning_is_said_once_however_many_images_an_index_has() {
+    let mut world = World::new(&[("a", "x")]);
+    world.versions = vec!["10.0.20348.1".into(), "10.0.26100.1".into()];
+    let seen = world.build("FROM hpc\nCOPY --chown=1 a /\nHEALTHCHECK NONE").unwrap();
+    assert_eq!(seen.warnings.len(), 2, "{:#?}", seen.warnings);
+}
+
+#[test]
+fn who_gives_up_is_told_so_and_nothing_else() {
+    let world = World::new(&[("a", "x")]);
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    for patience in 0..2 {
+        asked.store(0, std::sync::atomic::Ordering::Relaxed);
+        let gave_up = || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) >= patience;
+        let caller = Caller { tell: &|_| {}, gave_up: &gave_up };
+        let error = world.build_for(caller, None, "FROM scratch\nCOPY a /").map(drop).unwrap_err();
+        assert!(matches!(error, BuildError::GaveUp), "{error}");
+    }
+}
+
 #[test]
 fn what_dockerignore_names_is_not_there_and_the_dockerfiles_own_one_wins() {
     let world = World::new(&[
@@ -295,4 +415,6 @@ fn the_shell_form_gets_the_shell_of_the_system() {
         runs("FROM hpc\nSHELL [\"pwsh\",\"-c\"]\nCMD a", "windows")["Cmd"],
         json!(["pwsh", "-c", "a"])
     );
+    let below = "FROM hpc AS below\nSHELL [\"pwsh\",\"-c\"]\nFROM below\nCMD a";
+    assert_eq!(runs(below, "windows")["Cmd"], json!(["pwsh", "-c", "a"]));
 }

@@ -54,6 +54,25 @@ impl Tree {
         self.nodes.is_empty()
     }
 
+    /// Whether a directory was asked for itself, not only for what is in it.
+    pub(super) fn has_own_directory(&self) -> bool {
+        self.nodes.values().any(|node| matches!(node, Node::Directory { implied: false, .. }))
+    }
+
+    /// Whether there is nothing but directories that were not asked for.
+    pub(super) fn is_implied(&self) -> bool {
+        self.nodes.values().all(|node| matches!(node, Node::Directory { implied: true, .. }))
+    }
+
+    /// These directories are there: nobody asks for them any more.
+    pub(super) fn imply_those(&mut self, there: impl Fn(&str) -> bool) {
+        for (path, node) in &mut self.nodes {
+            if let Node::Directory { implied, .. } = node {
+                *implied |= there(path);
+            }
+        }
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Node)> {
         self.nodes.iter().map(|(path, node)| (path.as_str(), node))
     }

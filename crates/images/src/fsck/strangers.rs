@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::{Findings, Outcome, Problem};
+use crate::build::site::{self, State};
 use crate::content::{At, BLOBS, Content, DepotError, Kind, ROOMS};
 use crate::digest::Digest;
 
@@ -33,7 +34,8 @@ impl Content {
         for entry in std::fs::read_dir(dir).at("list", dir)? {
             let entry = entry.at("list", dir)?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            if known(&name) {
+            // Who builds an image here has a directory, and goes with it.
+            if known(&name) || site::state(&entry) == Some(State::InUse) {
                 continue;
             }
             let outcome = if repair && was_ours(&name) {

@@ -201,3 +201,19 @@ fn strangers_are_named_and_only_ours_are_removed() {
     assert_eq!(found.found.len(), 2, "{:?}", said(&world, &found));
     assert!(!old.exists() && world.content.dir().join("notes.txt").exists());
 }
+
+#[test]
+fn the_directory_of_a_running_build_is_no_finding_and_stays() {
+    let world = World::new();
+    let site = crate::build::Site::make(world.content.dir()).unwrap();
+    std::fs::write(site.path().join("layer"), "half").unwrap();
+    assert_eq!(world.content.fsck(false).map(|findings| findings.found.len()).unwrap(), 0);
+    assert_eq!(world.content.fsck(true).map(|findings| findings.found.len()).unwrap(), 0);
+    assert!(site.path().join("layer").exists());
+    drop(site);
+    // A number that no process has.
+    let left = world.content.dir().join("unfinished-build-4294967295");
+    std::fs::create_dir(&left).unwrap();
+    let (_, outcomes) = checked(&world);
+    assert_eq!((outcomes, left.exists()), (vec![Outcome::Removed], false));
+}

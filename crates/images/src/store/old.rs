@@ -5,10 +5,13 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 
+use crate::build::site::{self, State};
+
 pub(super) fn sweep(store: &Path) -> io::Result<()> {
     for entry in std::fs::read_dir(store)? {
         let entry = entry?;
-        if is_left(&entry.file_name()) {
+        // A build, of this version too, works here.
+        if site::state(&entry) == Some(State::Left) || is_left(&entry.file_name()) {
             os::file::remove_tree(&entry.path())?;
         }
     }
@@ -21,8 +24,8 @@ fn is_left(name: &OsStr) -> bool {
         return hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
     }
     let Some(rest) = name.strip_prefix("unfinished-") else { return false };
-    // A build, of this version too, works here: `unfinished-build-PID`, and earlier ones `unfinished-PID-SERIAL`.
-    let pid = rest.trim_start_matches("build-").split('-').next().unwrap_or_default();
+    // Earlier versions worked in `unfinished-PID-SERIAL`.
+    let pid = rest.split('-').next().unwrap_or_default();
     pid.parse().is_ok_and(|pid: u32| !os::process::is_running(pid))
 }
 

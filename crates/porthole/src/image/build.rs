@@ -1,5 +1,7 @@
 //! `porthole image build`: a Dockerfile and a directory in, an archive or an image of this machine out.
 
+mod goal;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -7,18 +9,17 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use images::build::dockerfile::Dockerfile;
 use images::build::{Bases, Built, Request, build as build_image};
-use images::transfer::{self, Package};
 use images::{Caller, Progress, Reference, Store};
 use serde::Serialize;
 
 use super::access::AccessArgs;
 use super::amount::bytes;
-use super::load::Adoption;
-use super::platform::this_host;
-use super::{Work, images_dir, show, store};
+use super::bars::Bars;
+use super::patience::Patience;
+use super::{show, store, warnings};
 use crate::cli::{Output, Root};
 use crate::failure::{Exit, Failure, Outcome, code};
-use crate::up::say;
+use goal::Goal;
 
 pub(super) const EXAMPLES: &str = "Examples:
   porthole image build -t registry.example.com/agent:1.0 -o agent.tar .
@@ -26,7 +27,8 @@ pub(super) const EXAMPLES: &str = "Examples:
   porthole image build -t hello:1 examples/hpc-image      into this machine's store, for porthole up
 
 FROM may be scratch, hpc (what a HostProcess container needs, made here), a stage, dir:PATH, oci-archive:PATH or a
-reference: an image of this machine, else one that is pulled. RUN is refused. The same files give the same digest anywhere; SOURCE_DATE_EPOCH sets the time of everything.";
+reference: an image of this machine, else one that is pulled. RUN is refused. The same files give the same digest anywhere; SOURCE_DATE_EPOCH sets the time of everything.
+Ctrl-C ends it and leaves nothing behind.";
 
 #[derive(Debug, Args)]
 pub struct BuildArgs {
@@ -57,6 +59,9 @@ pub struct BuildArgs {
     /// The stage to build [default: the last]
     #[arg(long, value_name = "STAGE")]
     target: Option<String>,
+    /// Say nothing on the way
+    #[arg(short, long)]
+    quiet: bool,
     /// Print what was built as JSON
     #[arg(long)]
     json: bool,
@@ -65,12 +70,6 @@ pub struct BuildArgs {
     // Last: its heading is for all that follows.
     #[command(flatten)]
     access: AccessArgs,
-}
-
-/// Where the image goes.
-enum Goal {
-    Archive(PathBuf),
-    Store(Box<Store>),
 }
 
 /// What was built, as `--json` prints it.
@@ -83,6 +82,8 @@ struct Facts {
     file: Option<PathBuf>,
     platforms: Vec<String>,
     bytes: u64,
+    /// What is done otherwise than the Dockerfile says, and what could not be kept when it was unpacked.
+    warnings: Vec<String>,
 }
 
 pub(super) fn build(args: &BuildArgs) -> Outcome {
@@ -94,10 +95,12 @@ pub(super) fn build(args: &BuildArgs) -> Outcome {
     let values = args.values()?;
     let time = time()?;
     let goal = args.goal(tag.as_ref())?;
-    let work = goal.work()?;
     let access = args.access.open(&args.root, tag.as_slice())?;
     let here = goal.images_here(&args.root)?;
-    let tell = |progress: &Progress| say(&progress.to_string());
+    let (patience, bars) = (Patience::watch()?, Bars::new(args.quiet));
+    let (tell, gave_up) = (|progress: &Progress| bars.tell(progress), || patience.is_lost());
+    let caller = Caller { tell: &tell, gave_up: &gave_up };
+    let site = goal.site()?;
     let request = Request {
         dockerfile: &dockerfile,
         path: Some(&file),
@@ -109,15 +112,26 @@ pub(super) fn build(args: &BuildArgs) -> Outcome {
         target: args.target.as_deref(),
         time,
         bases: Bases { content: here.as_ref().map(Store::content), access: &access },
-        work: work.path(),
-        caller: Caller { tell: &tell, gave_up: &|| false },
+        work: site.path(),
+        caller,
     };
-    let built = build_image(&request).with_context(|| file.display().to_string()).or_no()?;
-    built.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
-    goal.take(&built, tag.as_ref(), work.path())?;
-    let facts = Facts::of(&built, tag.as_ref(), &goal);
+    let built = build_image(&request).with_context(|| file.display().to_string()).or_no();
+    let made = built.and_then(|built| {
+        // All of them: they are about the Dockerfile, which can be mended.
+        built.warnings.iter().for_each(|warning| bars.note(&format!("warning: {warning}")));
+        let lost = goal.take(&built, tag.as_ref(), site.path(), caller)?;
+        warnings::tell(&lost, "--json", &bars);
+        Ok((built, lost))
+    });
+    bars.close();
+    let (built, lost) = made.map_err(|failure| if patience.is_lost() { interrupted() } else { failure })?;
+    let facts = Facts::of(&built, tag.as_ref(), &goal, &lost);
     let output = if args.json { Output::Json } else { Output::Table };
     show(&facts, output, || facts.line())
+}
+
+fn interrupted() -> Failure {
+    Failure::new(code::INTERRUPTED, anyhow!("interrupted: nothing was built"))
 }
 
 /// When everything in the image was made: reproducible builds agree on this variable.
@@ -161,62 +175,21 @@ impl BuildArgs {
         if let Some(path) = &self.output {
             return Ok(Goal::Archive(path.clone()));
         }
-        if tag.is_none() {
+        let Some(tag) = tag else {
             let error = anyhow!("where to? wanted -o FILE.tar, or -t REF for this machine's store");
             return Err(Failure::new(code::USAGE, error));
-        }
-        Ok(Goal::Store(Box::new(store(&self.root)?)))
-    }
-}
-
-// === impl Goal ===
-
-impl Goal {
-    /// Beside the goal: layers may be larger than what there is room for elsewhere.
-    fn work(&self) -> Result<Work, Failure> {
-        let name = format!("unfinished-build-{}", std::process::id());
-        Work::make(match self {
-            Goal::Archive(path) => path.with_file_name(name),
-            Goal::Store(store) => store.content().dir().join(name),
-        })
-    }
-
-    /// The images of this machine, if there are any: an archive is built without making a store.
-    fn images_here(&self, root: &Root) -> Result<Option<Store>, Failure> {
-        match self {
-            Goal::Store(store) => Ok(Some((**store).clone())),
-            Goal::Archive(_) if images_dir(root)?.is_dir() => Ok(store(root).ok()),
-            Goal::Archive(_) => Ok(None),
-        }
-    }
-
-    fn take(&self, built: &Built, tag: Option<&Reference>, work: &Path) -> Result<(), Failure> {
-        let archive = match self {
-            Goal::Archive(path) => path.clone(),
-            Goal::Store(_) => work.join("image.tar"),
         };
-        built
-            .write_archive(&archive, tag)
-            .with_context(|| format!("write {}", archive.display()))
-            .or_environment()?;
-        let (Goal::Store(store), Some(tag)) = (self, tag) else { return Ok(()) };
-        let package = Package::open(&archive, work).or_environment()?;
-        let imported = transfer::import(&package, store.content(), Caller::silent()).or_environment()?;
-        let host = this_host()?;
-        let unpack = built.platforms.iter().any(|platform| platform.os == host.os);
-        let adoption = Adoption { host: &host, unpack };
-        let root = imported.images.first().context("the archive is ours").or_environment()?;
-        adoption.run(store, &root.root.digest, std::slice::from_ref(tag), Caller::silent()).map(drop)
+        Ok(Goal::Store(Box::new(store(&self.root)?), tag.clone()))
     }
 }
 
 // === impl Facts ===
 
 impl Facts {
-    fn of(built: &Built, tag: Option<&Reference>, goal: &Goal) -> Facts {
+    fn of(built: &Built, tag: Option<&Reference>, goal: &Goal, lost: &[String]) -> Facts {
         let file = match goal {
             Goal::Archive(path) => Some(path.clone()),
-            Goal::Store(_) => None,
+            Goal::Store(..) => None,
         };
         Facts {
             digest: built.digest().to_owned(),
@@ -224,6 +197,7 @@ impl Facts {
             file,
             platforms: built.platforms.iter().map(ToString::to_string).collect(),
             bytes: built.size().unwrap_or_default(),
+            warnings: built.warnings.iter().chain(lost).cloned().collect(),
         }
     }
 

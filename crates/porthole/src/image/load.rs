@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::bars::Bars;
 use super::patience::Patience;
 use super::platform::{PlatformArgs, this_host};
-use super::{depot, show, store};
+use super::{depot, show, store, warnings};
 use crate::cli::{Output, Root};
 use crate::failure::{Exit, Failure, Outcome, code};
 
@@ -62,6 +62,8 @@ pub(super) struct LoadedImage {
     platform: String,
     /// All that came.
     platforms: Vec<String>,
+    /// What could not be kept when it was unpacked.
+    pub(super) warnings: Vec<String>,
 }
 
 pub(super) fn load(args: &LoadArgs) -> Outcome {
@@ -72,6 +74,9 @@ pub(super) fn load(args: &LoadArgs) -> Outcome {
     let (tell, gave_up) = (|progress: &Progress| bars.tell(progress), || patience.is_lost());
     let caller = Caller { tell: &tell, gave_up: &gave_up };
     let loaded = args.take(&store, &package, tag, caller);
+    if let Ok(loaded) = &loaded {
+        loaded.images.iter().for_each(|image| warnings::tell(&image.warnings, "-o json", &bars));
+    }
     bars.close();
     let loaded = match loaded {
         Err(_) if patience.is_lost() => {
@@ -169,6 +174,7 @@ impl Adoption<'_> {
             digest: target.to_string(),
             platform: image.platform.to_string(),
             platforms: every.records.iter().map(|record| record.platform.to_string()).collect(),
+            warnings: store.warnings(image).map_err(depot)?,
         })
     }
 }

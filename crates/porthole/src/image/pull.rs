@@ -15,7 +15,7 @@ use super::amount::bytes;
 use super::bars::Bars;
 use super::patience::Patience;
 use super::platform::{PlatformArgs, this_host};
-use super::{depot, show, store};
+use super::{depot, show, store, warnings};
 use crate::cli::{Output, Root};
 use crate::failure::{Exit, Failure, Outcome, code};
 
@@ -68,6 +68,8 @@ struct PulledImage {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     platforms: Vec<String>,
     compressed_bytes: u64,
+    /// What could not be kept when it was unpacked.
+    warnings: Vec<String>,
 }
 
 /// What one pull needs.
@@ -94,6 +96,9 @@ pub(super) fn pull(args: &PullArgs) -> Outcome {
     let errand =
         Errand { store: &store, access: &access, host, all_platforms: args.all_platforms, unpack, caller };
     let pulled = references.iter().map(|reference| errand.run(reference)).collect::<Result<Vec<_>, _>>();
+    if let Ok(images) = &pulled {
+        images.iter().for_each(|image| warnings::tell(&image.warnings, "-o json", &bars));
+    }
     bars.close();
     let pulled = Pulled { images: pulled.map_err(|error| failure(error, &patience))? };
     show(&pulled, args.output, || pulled.images.iter().map(PulledImage::line).collect())
@@ -126,29 +131,36 @@ impl Errand<'_> {
         };
         if self.all_platforms {
             let every = self.store.pull_every(reference, &wanted, self.unpack, self.caller)?;
-            return Ok(PulledImage::of(reference, &every.target, every.image(), &every.records));
+            return self.pulled(reference, &every.target, every.image(), &every.records);
         }
         let record = self.store.pull(reference, &wanted, self.unpack, self.caller)?;
         let named = self.store.content().names().get(reference)?;
         let target = named.map_or_else(|| record.manifest.clone(), |named| named.target);
-        Ok(PulledImage::of(reference, &target, &record, &[]))
+        self.pulled(reference, &target, &record, &[])
     }
-}
 
-// === impl PulledImage ===
-
-impl PulledImage {
-    fn of(reference: &Reference, target: &Digest, image: &Record, all: &[Arc<Record>]) -> PulledImage {
-        PulledImage {
+    fn pulled(
+        &self,
+        reference: &Reference,
+        target: &Digest,
+        image: &Record,
+        all: &[Arc<Record>],
+    ) -> Result<PulledImage, ImageError> {
+        Ok(PulledImage {
             reference: reference.to_string(),
             digest: target.to_string(),
             id: image.id.to_string(),
             platform: image.platform.to_string(),
             platforms: all.iter().map(|record| record.platform.to_string()).collect(),
             compressed_bytes: image.blobs().iter().map(|(_, size)| size).sum(),
-        }
+            warnings: self.store.warnings(image)?,
+        })
     }
+}
 
+// === impl PulledImage ===
+
+impl PulledImage {
     /// The digest first: that is what scripts want.
     fn line(&self) -> String {
         let platforms =

@@ -10,6 +10,7 @@ mod stage;
 mod window;
 
 mod bars;
+mod build;
 mod desk;
 mod disk;
 mod explain;

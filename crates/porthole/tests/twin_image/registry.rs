@@ -156,7 +156,7 @@ fn another_platform_and_all_of_them() {
 }
 
 /// Bytes that do not compress.
-fn noise(size: usize) -> Vec<u8> {
+pub(crate) fn noise(size: usize) -> Vec<u8> {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut next = || {
         state ^= state << 13;

@@ -73,7 +73,8 @@ impl Stages<'_> {
                 stage.image.config.set("Cmd", command);
                 stage.own_cmd = true;
             }
-            What::Shell(words) => stage.shell = Some(words.clone()),
+            // In the configuration, so that images on top of this one have it too.
+            What::Shell(words) => stage.image.config.set("Shell", words.clone()),
             What::Workdir(dir) => self.workdir(stage, each, dir)?,
             What::User(user) => {
                 let user = self.word(stage, each, user)?;
@@ -137,7 +138,10 @@ impl Stages<'_> {
         if !copying.add(&sources, &target, &mut tree)? {
             self.warn(line, "its patterns match nothing");
         }
-        if tree.is_empty() { Ok(()) } else { stage.add_layer(&tree, &each.text, line, self.scope) }
+        if !self.lay(stage, tree, &each.text, line)? {
+            stage.image.config.note(&each.text, None, self.scope.request.time);
+        }
+        Ok(())
     }
 
     fn source(
@@ -220,7 +224,10 @@ impl Stages<'_> {
                 "\\ is the escape character and vanishes: for Windows paths begin the file with # escape=`",
             );
         }
-        let lookup = |name: &str| stage.image.config.env(name).or_else(|| stage.args.get(name).cloned());
+        let lookup = |name: &str| {
+            let known = stage.image.config.env(name, stage.windows);
+            known.or_else(|| stage.args.get(name).cloned()).or_else(|| usual(name, stage.windows))
+        };
         dockerfile::expand(text, escape, &lookup).map_err(|why| why.at(each.line).into())
     }
 
@@ -240,14 +247,24 @@ impl Stage {
             Command::Exec(words) => words.clone(),
             Command::Shell(text) => {
                 let usual = if self.windows { &WINDOWS[..] } else { &LINUX[..] };
-                let shell = self
-                    .shell
-                    .clone()
-                    .unwrap_or_else(|| usual.iter().map(|word| (*word).to_owned()).collect());
+                let mut shell = self.image.config.list("Shell");
+                if shell.is_empty() {
+                    shell.extend(usual.iter().map(|word| (*word).to_owned()));
+                }
                 shell.into_iter().chain([text.clone()]).collect()
             }
         }
     }
+}
+
+/// What `PATH` is where nothing says it. A value of our own making, so that `$PATH` is not lost: a list that ends
+/// with it still leads to the programs of the system.
+fn usual(name: &str, windows: bool) -> Option<String> {
+    const LINUX: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+    const WINDOWS: &str =
+        r"C:\Windows\System32;C:\Windows;C:\Windows\System32\Wbem;C:\Windows\System32\WindowsPowerShell\v1.0";
+    let is_path = name == "PATH" || windows && name.eq_ignore_ascii_case("PATH");
+    is_path.then(|| if windows { WINDOWS } else { LINUX }.to_owned())
 }
 
 fn mode(text: &str, line: usize) -> Result<u32, BuildError> {
