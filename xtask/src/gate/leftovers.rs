@@ -15,19 +15,46 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 const GLANCE: Duration = Duration::from_millis(20);
 
 /// The names of the processes that had to be ended.
+///
+/// Parents first, and then with patience again: a holder's guard ends the holder's containers, which carry no mark.
 pub(super) fn end(variable: &str, value: &Path, patience: Duration) -> Vec<String> {
     let mark = [variable.as_bytes(), b"=", value.as_os_str().as_encoded_bytes()].concat();
-    let deadline = Instant::now() + patience;
+    let mut ended = Vec::new();
     loop {
-        let left = marked(&mark);
+        let left = left_after(&mark, patience, &ended);
         if left.is_empty() {
-            return Vec::new();
+            return ended.into_iter().map(|(_, name)| name).collect();
         }
-        if Instant::now() >= deadline {
-            return left.into_iter().map(end_one).collect();
+        // All before the first is ended: its children would have no parent among them any more.
+        let eldest: Vec<Pid> = left.iter().copied().filter(|pid| is_eldest(*pid, &left)).collect();
+        ended.extend(eldest.into_iter().map(|pid| (pid, end_one(pid))));
+    }
+}
+
+/// Those that do not end, and were not ended before: these may be in the kernel for a while. Only two empty looks in a
+/// row count, for a process has no environment in the middle of an exec.
+fn left_after(mark: &[u8], patience: Duration, ended: &[(Pid, String)]) -> Vec<Pid> {
+    let deadline = Instant::now() + patience;
+    let mut quiet = 0;
+    loop {
+        let mut left = marked(mark);
+        quiet = if left.is_empty() { quiet + 1 } else { 0 };
+        if quiet == 2 || !left.is_empty() && Instant::now() >= deadline {
+            left.retain(|pid| ended.iter().all(|(known, _)| known != pid));
+            return left;
         }
         std::thread::sleep(GLANCE);
     }
+}
+
+fn is_eldest(pid: Pid, among: &[Pid]) -> bool {
+    parent(pid).is_none_or(|parent| !among.contains(&parent))
+}
+
+fn parent(pid: Pid) -> Option<Pid> {
+    let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).ok()?;
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
+    Pid::from_raw(parent.trim().parse().ok()?)
 }
 
 fn end_one(pid: Pid) -> String {
@@ -73,6 +100,21 @@ mod tests {
         assert!(!left.wait().expect("ours").success());
         assert!(other.try_wait().expect("ours").is_none(), "another program's process is left alone");
         other.kill().and_then(|()| other.wait()).expect("ours");
+    }
+
+    /// As a holder's guard does: it ends the containers when its holder is gone.
+    #[test]
+    fn who_watches_the_ended_has_the_time_to_do_its_work() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let done = dir.path().join("done");
+        let script = "exec 3> >(cat; echo done > \"$0\"); exec sleep 600";
+        let mut watched = Command::new("bash");
+        let watched = watched.args(["-c", script]).arg(&done).env("MARK", mark("watched")).spawn();
+        let mut watched = watched.expect("bash starts");
+        let named = end("MARK", &mark("watched"), Duration::from_secs(5));
+        assert_eq!(named, [format!("sleep ({})", watched.id())]);
+        assert!(done.exists(), "the watcher was ended before its work was done");
+        watched.wait().expect("ours");
     }
 
     #[test]
