@@ -90,6 +90,10 @@ fn the_executable_builds_the_digest_that_linux_builds() {
     assert!(bytes("linux.tar") == bytes("windows.tar"), "archives with one digest differ");
     // Into its store and out again.
     desk.ok(&["build", "-t", "example.com/agent:1", "."]);
+    let names =
+        |dir: PathBuf| std::fs::read_dir(dir).expect("there").flatten().map(|entry| entry.file_name());
+    let mut left = names(desk.path("")).chain(names(desk.path("root/images")));
+    assert_eq!(left.find(|name| name.to_string_lossy().starts_with("unfinished-")), None);
     assert_eq!(desk.json(&["inspect", "example.com/agent:1"])["images"][0]["digest"], ours.as_str());
     desk.ok(&["save", "-o", "saved.tar", "example.com/agent:1"]);
     desk.ok(&["rm", "example.com/agent:1"]);
