@@ -4,7 +4,6 @@
 //! as a job object does. So a fork of ours waits for our end at a pipe and then ends whatever jobs we still had.
 //! It costs a few pages, as almost everything is shared with us.
 
-use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::sync::OnceLock;
 
@@ -58,7 +57,8 @@ fn watch(reader: PipeReader) {
     drop(std::fs::write("/proc/self/comm", NAME));
     super::born::own_session();
     let (mut reader, mut line) = (BufReader::with_capacity(LINE, reader), String::new());
-    let mut jobs = BTreeSet::new();
+    // A pod has few at a time, and in a program this small the code of a set is larger than all it would hold.
+    let mut jobs: Vec<String> = Vec::new();
     loop {
         if reader.buffer().is_empty() {
             super::rest::rest();
@@ -69,8 +69,8 @@ fn watch(reader: PipeReader) {
             break;
         }
         match line.trim_end().split_at_checked(1) {
-            Some(("+", job)) => drop(jobs.insert(job.to_owned())),
-            Some(("-", job)) => drop(jobs.remove(job)),
+            Some(("+", job)) => jobs.push(job.to_owned()),
+            Some(("-", job)) => jobs.retain(|known| known != job),
             _ => {}
         }
     }
