@@ -6,6 +6,7 @@
 mod policy;
 mod remove;
 mod survey;
+mod upkeep;
 mod usage;
 
 #[cfg(test)]
@@ -16,6 +17,7 @@ use std::time::{Duration, SystemTime};
 pub use os::file::Disk;
 pub use policy::{Candidate, Choice, Thresholds, choose};
 pub use remove::Removed;
+pub use upkeep::{Keeper, LetGo, Upkeep};
 pub use usage::Usage;
 
 pub(crate) use survey::Survey;
@@ -37,6 +39,15 @@ pub struct Collected {
     pub missing: u64,
 }
 
+/// For how long what belongs to no image stays, so that a pull can go on with it.
+#[derive(Debug, Clone, Copy)]
+struct Grace {
+    /// Blobs and what is unpacked.
+    parts: Duration,
+    /// Downloads that are not whole.
+    downloads: Duration,
+}
+
 /// A download that nobody went on with for so long is given up.
 const STALE: Duration = Duration::from_secs(3600);
 
@@ -45,12 +56,21 @@ const STALE: Duration = Duration::from_secs(3600);
 impl Content {
     /// Removes what nobody uses, as the thresholds say. What belongs to no image, lease or pull goes in any case.
     pub fn collect(&self, thresholds: &Thresholds, disk: Disk) -> Result<Collected, DepotError> {
+        self.collect_with(thresholds, disk, Grace { parts: Duration::ZERO, downloads: STALE })
+    }
+
+    /// Where room is needed, nothing is spared that belongs to no image.
+    fn collect_with(
+        &self,
+        thresholds: &Thresholds,
+        disk: Disk,
+        grace: Grace,
+    ) -> Result<Collected, DepotError> {
         let now = SystemTime::now();
-        let pressed = thresholds.needed(disk) > 0;
+        let grace = if thresholds.needed(disk) > 0 { Grace::NONE } else { grace };
         let moment = self.collection()?;
         let mut survey = Survey::of(self)?;
-        let mut done = Collected { bytes: self.discard_orphans(&survey)?, ..Collected::default() };
-        done.bytes += self.give_up_downloads(&survey, if pressed { Duration::ZERO } else { STALE }, now)?;
+        let mut done = Collected { bytes: self.discard_strays(&survey, grace, now)?, ..Collected::default() };
         let disk = Disk { available: disk.available.saturating_add(done.bytes), ..disk };
         let choice = match survey.is_blind() {
             // Without their parts, images that went would free nothing.
@@ -69,19 +89,29 @@ impl Content {
 
     /// Removes what belongs to no image, lease or pull: what a killed pull or removal left. Says how much.
     pub fn sweep(&self) -> Result<u64, DepotError> {
+        self.sweep_with(Grace::NONE)
+    }
+
+    fn sweep_with(&self, grace: Grace) -> Result<u64, DepotError> {
         let moment = self.collection()?;
         let survey = Survey::of(self)?;
-        let mut freed = self.discard_orphans(&survey)?;
-        freed += self.give_up_downloads(&survey, Duration::ZERO, SystemTime::now())?;
+        let freed = self.discard_strays(&survey, grace, SystemTime::now())?;
         drop(moment);
         self.empty_trash()?;
         Ok(freed)
     }
 
-    fn discard_orphans(&self, survey: &Survey) -> Result<u64, DepotError> {
+    /// What belongs to no image, whole or not.
+    fn discard_strays(&self, survey: &Survey, grace: Grace, now: SystemTime) -> Result<u64, DepotError> {
+        let freed = self.discard_orphans(survey, grace.parts, now)?;
+        Ok(freed + self.give_up_downloads(survey, grace.downloads, now)?)
+    }
+
+    fn discard_orphans(&self, survey: &Survey, grace: Duration, now: SystemTime) -> Result<u64, DepotError> {
         let wanted = survey.wanted();
+        let is_stray = |key: &Key| !survey.keeps(key, &wanted) && is_stale(self.came(key), grace, now);
         let mut freed = 0;
-        for part in survey.parts.iter().filter(|part| !survey.keeps(&part.key, &wanted)) {
+        for part in survey.parts.iter().filter(|part| is_stray(&part.key)) {
             // Whoever makes one again right now has its flight, and has it in use the moment after.
             let Some(_flight) = self.try_flight(&part.key)? else { continue };
             self.discard_part(&part.key)?;
@@ -132,15 +162,14 @@ impl Content {
     fn give_up_downloads(
         &self,
         survey: &Survey,
-        stale: Duration,
+        grace: Duration,
         now: SystemTime,
     ) -> Result<u64, DepotError> {
         let mut freed = 0;
         for digest in self.names_in(crate::content::INGEST)? {
             let path = self.ingest_path(&digest);
             let Ok(found) = std::fs::metadata(&path) else { continue };
-            let age = found.modified().ok().and_then(|modified| now.duration_since(modified).ok());
-            if survey.held.contains(&digest) || age.unwrap_or_default() < stale {
+            if survey.held.contains(&digest) || !is_stale(found.modified().ok(), grace, now) {
                 continue;
             }
             if let Some(_flight) = self.try_flight(&Key::Blob(digest))? {
@@ -149,5 +178,21 @@ impl Content {
             }
         }
         Ok(freed)
+    }
+}
+
+/// What came when a clock was ahead of now is young.
+fn is_stale(came: Option<SystemTime>, grace: Duration, now: SystemTime) -> bool {
+    came.is_none_or(|came| now.duration_since(came).unwrap_or_default() >= grace)
+}
+
+// === impl Grace ===
+
+impl Grace {
+    const NONE: Grace = Grace::of(Duration::ZERO);
+
+    /// The same for whatever it is.
+    const fn of(grace: Duration) -> Grace {
+        Grace { parts: grace, downloads: grace }
     }
 }

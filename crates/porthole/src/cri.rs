@@ -20,6 +20,7 @@ use crate::failure::{Exit, Failure, Outcome, code};
 use crate::image::access;
 use crate::root;
 use crate::up::{say, settle};
+use crate::upkeep;
 
 pub const EXAMPLES: &str = "Examples:
   porthole cri --listen unix:///run/porthole/cri.sock
@@ -75,6 +76,8 @@ pub fn cri(args: &CriArgs) -> Outcome {
     }
     // What `image pull` and `image load` unpacked, which do not wait for the disk.
     settle(runtime.node());
+    // Images are the kubelet's; what belongs to none, it cannot name.
+    let _keeper = upkeep::keep(runtime.node(), None, say);
     let cri = Cri::new(runtime, settings, access).or_environment()?;
     let threads = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

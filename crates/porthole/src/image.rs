@@ -1,7 +1,7 @@
 //! `porthole image`: images on this machine, in registries and in files.
 
 pub(crate) mod access;
-mod amount;
+pub(crate) mod amount;
 mod bars;
 mod build;
 mod explain;

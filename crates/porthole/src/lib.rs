@@ -18,7 +18,7 @@
 //! | [`debug`] | `porthole debug failpoints` |
 //!
 //! Beside them: [`cli`] declares the arguments, [`manifest`] reads files of pods, [`failure`] knows the exit
-//! codes, [`names`] which pod is meant, [`needs`] what containers cannot do without, [`door`] how the agent is reached, [`converse`] passes streams on, [`table`] aligns columns, [`root`] says where state is, [`embedded`] has the holder's program.
+//! codes, [`names`] which pod is meant, [`needs`] what containers cannot do without, [`door`] how the agent is reached, `upkeep` what agents let go of, [`converse`] passes streams on, [`table`] aligns columns, [`root`] says where state is, [`embedded`] has the holder's program.
 
 pub mod attach;
 pub mod check;
@@ -45,4 +45,5 @@ pub mod stats;
 pub mod stop;
 pub mod table;
 pub mod up;
+mod upkeep;
 pub mod webhook;

@@ -15,6 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use images::collect::{Keeper, Thresholds};
 use images::{Caller, Progress};
 use os::interrupt::Interrupt;
 use runtime::admit::{Admitted, admit};
@@ -30,6 +31,7 @@ use crate::embedded::HOLDER;
 use crate::failure::{Exit, Failure, Outcome, code};
 use crate::manifest::{self, Documents};
 use crate::needs;
+use crate::upkeep;
 use metrics::MetricsFile;
 use screen::Screen;
 use secrets::Secrets;
@@ -59,11 +61,10 @@ pub fn up(args: &UpArgs) -> Outcome {
     metrics.write(runtime.counters());
     let images = images?;
     let interrupts = interrupts.into_inner().unwrap_or_else(PoisonError::into_inner);
-    if !args.once {
-        settle(node);
-    }
+    let (tell, upkeep) = channel();
+    let _keeper = if args.once { None } else { look_after(node, tell) };
     let mode = if args.once { Mode::Once } else { Mode::AsThePodSays };
-    let mut session = Session::new(&runtime, args, interrupts, metrics);
+    let mut session = Session::new(&runtime, args, interrupts, metrics, upkeep);
     for (pod, images) in pods.into_iter().zip(images) {
         session.start(pod, images, mode)?;
     }
@@ -114,6 +115,13 @@ fn hint(error: &RunError) {
 pub(crate) fn settle(node: &Node) {
     let warn = |error| say(&format!("warning: {}", Failure::new(code::ENVIRONMENT, error).line()));
     node.images.content().settle_later(warn);
+}
+
+/// Of the images, while pods run. Those of our pods are pinned by now.
+fn look_after(node: &Node, tell: Sender<String>) -> Option<Keeper> {
+    settle(node);
+    // Who heard it may be gone already.
+    upkeep::keep(node, Some(Thresholds::default()), move |line| drop(tell.send(line.to_owned())))
 }
 
 /// Pods of an earlier `up` that nobody looks after any more: they run on, and that must not go unsaid.
@@ -210,6 +218,8 @@ struct Session<'a> {
     events: Sender<Event>,
     /// What the runtime has to say about them.
     remarks: Receiver<RuntimeEvent>,
+    /// Of images that went.
+    upkeep: Receiver<String>,
     metrics: MetricsFile,
     first_failure: Option<u32>,
     /// The pod that this host does not let us start: the others do not go on without it.
@@ -225,11 +235,13 @@ impl<'a> Session<'a> {
         args: &UpArgs,
         interrupts: Receiver<Interrupt>,
         metrics: MetricsFile,
+        upkeep: Receiver<String>,
     ) -> Session<'a> {
         let (events, news) = channel();
         Session {
             runtime,
             remarks: runtime.events(),
+            upkeep,
             metrics,
             once: args.once,
             pods: Vec::new(),
@@ -338,6 +350,9 @@ impl<'a> Session<'a> {
     /// Of what the runtime tells, the rest is told by the pods themselves.
     fn show_remarks(&mut self) {
         self.metrics.write(self.runtime.counters());
+        while let Ok(line) = self.upkeep.try_recv() {
+            self.screen.note(&line);
+        }
         while let Ok(remark) = self.remarks.try_recv() {
             match remark.what {
                 Happened::Warning(text) => {

@@ -2,13 +2,19 @@
 
 mod served;
 
+use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
 
+use cri::api::image_service_client::ImageServiceClient;
 use cri::api::*;
+use images::{Content, Digest};
+use testbed::image::{ImageBuilder, Layer};
+use testbed::registry::{Fault, Options, Registry, Wrong};
 
-use served::World;
+use served::{World, eventually};
 
 fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -123,4 +129,99 @@ fn a_socket_where_somebody_answers_is_not_taken_away() {
     assert_eq!(output.status.code(), Some(3));
     let mut client = first.client(&uri);
     first.threads.block_on(client.version(VersionRequest::default())).expect("the first one still answers");
+}
+
+/// Much that is no smaller than half of it when it is packed.
+fn noise(seed: &str) -> String {
+    (0..20_000).map(|number| Digest::of(format!("{seed} {number}").as_bytes()).to_string()).collect()
+}
+
+/// A pull whose last layer breaks off and is not to be had again; its download.
+fn break_off(world: &World, uri: &str, registry: &Registry, name: &str) -> PathBuf {
+    let facts = os::host::facts().unwrap();
+    let layers = [Layer::new().file("word", name, 0o644), Layer::new().file("data", noise(name), 0o644)];
+    let image =
+        layers.into_iter().fold(ImageBuilder::new(&facts.os, &facts.architecture), ImageBuilder::layer);
+    let image = image.build().unwrap();
+    registry.push(&image, &format!("try/{name}:1")).unwrap();
+    let (digest, _) = image.blobs().iter().max_by_key(|(_, bytes)| bytes.len()).unwrap();
+    let path = format!("/v2/*/blobs/{digest}");
+    let gone = Wrong::Status { code: 404, headers: Vec::new() };
+    registry.fault(Fault::new(Wrong::Cut { after: 300_000 }).method("GET").path(&path).times(1));
+    registry.fault(Fault::new(gone).method("GET").path(&path));
+    let image =
+        Some(ImageSpec { image: format!("{}/try/{name}:1", registry.address()), ..ImageSpec::default() });
+    let pull = PullImageRequest { image, ..PullImageRequest::default() };
+    let mut client = ImageServiceClient::new(world.channel(uri));
+    world.threads.block_on(client.pull_image(pull)).expect_err("it breaks off");
+    let download = world.root().join("images/ingest").join(&digest["sha256:".len()..]);
+    assert!(download.metadata().unwrap().len() > 0);
+    download
+}
+
+/// What a kubelet is told that images take: bytes and inodes.
+fn taken(world: &World, uri: &str) -> (u64, u64) {
+    let mut client = ImageServiceClient::new(world.channel(uri));
+    let info = world.threads.block_on(client.image_fs_info(ImageFsInfoRequest {})).unwrap().into_inner();
+    let images = &info.image_filesystems[0];
+    (images.used_bytes.unwrap().value, images.inodes_used.unwrap().value)
+}
+
+/// As if all that is in the store had come two hours ago.
+fn age(world: &World) {
+    let files = |dir: &str| {
+        let entries = std::fs::read_dir(world.root().join("images").join(dir)).unwrap();
+        entries.map(|entry| entry.unwrap().path())
+    };
+    let notes = files("layers").map(|place| place.join("layer.json"));
+    for path in files("ingest").chain(files("blobs/sha256")).chain(notes) {
+        let file = File::options().write(true).open(path).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(2 * 3600)).unwrap();
+    }
+}
+
+/// Who types no verb had what is left of such a pull for ever: no kubelet can name it.
+// proves: RT-01 twin
+#[test]
+fn an_agent_lets_go_of_what_pulls_left_that_were_given_up_long_ago() {
+    let (world, registry) = (World::new(), Registry::start(Options::default()).unwrap());
+    let (first, uri) = world.agent(&[]);
+    let (pod, id) = world.container(&mut world.client(&uri));
+    let before = taken(&world, &uri);
+    let old = break_off(&world, &uri, &registry, "old");
+    let with_old = taken(&world, &uri);
+    age(&world);
+    let young = break_off(&world, &uri, &registry, "young");
+    let with_both = taken(&world, &uri);
+    assert!(before < with_old && with_old < with_both, "{before:?} {with_old:?} {with_both:?}");
+    assert!(old.exists(), "it was not an hour");
+    first.signal("TERM");
+    assert_eq!(first.code(), Some(0), "also while it waits for the next time");
+    let is_said =
+        |line: &str| line.starts_with("porthole: let go of ") && line.ends_with(" that belonged to no image");
+    let next = |number: u32| {
+        let said = world.path(&format!("said-{number}"));
+        let (agent, uri) = world.agent_saying(&[], File::create(&said).unwrap().into());
+        let text = || std::fs::read_to_string(&said).unwrap();
+        eventually("it says what it let go of", || text().lines().any(is_said).then_some(()));
+        (agent, uri)
+    };
+    let (second, uri) = next(2);
+    assert!(!old.exists() && young.exists(), "a kubelet that asks again goes on with it");
+    let of_young = (with_both.0 - with_old.0, with_both.1 - with_old.1);
+    assert_eq!(taken(&world, &uri), (before.0 + of_young.0, before.1 + of_young.1));
+    second.signal("KILL");
+    assert_eq!(second.code(), None);
+    age(&world);
+    let (_third, uri) = next(3);
+    assert_eq!(taken(&world, &uri), before);
+    let findings = Content::open(&world.root().join("images")).unwrap().fsck(false).unwrap();
+    assert!(findings.found.is_empty() && findings.images == 1, "{findings:?}");
+    let mut client = world.client(&uri);
+    let (seen, _) = world.status(&mut client, &id);
+    assert_eq!(seen.state(), ContainerState::ContainerRunning);
+    let cmd = ["./fixture", "print", "hello"].map(String::from).to_vec();
+    let exec = ExecSyncRequest { container_id: id, cmd, timeout: 60 };
+    assert_eq!(world.threads.block_on(client.exec_sync(exec)).unwrap().into_inner().stdout, b"hello\n");
+    world.remove(&mut client, &pod);
 }

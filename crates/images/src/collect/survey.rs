@@ -62,6 +62,16 @@ impl Content {
         Ok(found)
     }
 
+    /// Since when a part is here. Of what is unpacked the note says it: its directory changes when it is settled.
+    pub(super) fn came(&self, key: &Key) -> Option<SystemTime> {
+        let path = match key {
+            Key::Blob(digest) => self.blob_path(digest),
+            Key::Layer(digest) => self.note_path(Kind::Layer, digest),
+            Key::Flat(digest) => self.note_path(Kind::Flat, digest),
+        };
+        std::fs::metadata(path).and_then(|found| found.modified()).ok()
+    }
+
     pub(crate) fn path_of(&self, key: &Key) -> PathBuf {
         match key {
             Key::Blob(digest) => self.blob_path(digest),

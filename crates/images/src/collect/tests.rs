@@ -184,6 +184,116 @@ fn downloads_that_nobody_goes_on_with_are_given_up() {
     assert!(world.files("ingest").is_empty());
 }
 
+/// Parts of a pull that was given up: a blob, a layer, half a download. All that they take.
+fn strays(world: &World, name: &str) -> u64 {
+    let record = world.image(name);
+    std::fs::remove_file(world.content.record_path(&record.id)).unwrap();
+    std::fs::write(world.content.ingest_path(&Digest::of(name.as_bytes())), "part").unwrap();
+    world.content.usage().unwrap().bytes
+}
+
+/// As if everything that is in the store now had come so long ago.
+fn age(world: &World, ago: Duration) {
+    let parts = world.content.parts().unwrap();
+    let note = |part: &survey::Part| match &part.key {
+        Key::Blob(digest) => world.content.blob_path(digest),
+        key => world.content.path_of(key).join("layer.json"),
+    };
+    let downloads = world.files("ingest").into_iter().map(|name| world.content.room("ingest").join(name));
+    for path in parts.iter().map(note).chain(downloads) {
+        let file = std::fs::File::options().write(true).open(path).unwrap();
+        file.set_modified(SystemTime::now() - ago).unwrap();
+    }
+}
+
+const HOURLY: Upkeep = Upkeep { every: STALE, grace: STALE, thresholds: None };
+
+#[test]
+fn an_agent_lets_go_of_what_a_pull_left_long_ago_and_of_no_image() {
+    let world = World::new();
+    let image = world.bare_image("without a name");
+    let kept = world.content.usage().unwrap().bytes;
+    let old = strays(&world, "old") - kept;
+    age(&world, STALE * 2);
+    let young = strays(&world, "young") - kept - old;
+    assert_eq!(world.content.tend(&HOURLY).unwrap(), LetGo { bytes: old, ..LetGo::default() });
+    assert_eq!(world.content.usage().unwrap().bytes, kept + young, "a pull may go on with it");
+    assert!(world.content.layer(&Digest::of(b"layer young")).unwrap().is_some());
+    assert_eq!(world.content.tend(&HOURLY).unwrap(), LetGo::default());
+    age(&world, STALE * 2);
+    assert_eq!(world.content.tend(&HOURLY).unwrap().bytes, young);
+    assert_eq!(world.content.usage().unwrap().bytes, kept);
+    assert!(world.content.record(&image.id).unwrap().is_some(), "images are the kubelet's");
+}
+
+/// Its mark, which any later agent may set, changes the directory it is in.
+#[test]
+fn a_layer_that_is_settled_late_is_no_younger_for_it() {
+    let world = World::new();
+    strays(&world, "old");
+    age(&world, STALE * 2);
+    if world.content.settle().unwrap() == 0 {
+        return;
+    }
+    world.content.tend(&HOURLY).unwrap();
+    assert!(world.files("layers").is_empty());
+}
+
+#[test]
+fn where_no_kubelet_is_an_agent_makes_room_and_says_by_which_images() {
+    let world = World::new();
+    let [pinned, old, nameless] = ["pinned", "old", "nameless"].map(|name| world.image(name));
+    name(&world, "pinned:1", &pinned.id);
+    name(&world, "old:1", &old.id);
+    name(&world, "old:2", &old.id);
+    world.content.pin("pod", &pinned.id).unwrap();
+    strays(&world, "young");
+    let roomy = Thresholds { high: 101, ..Thresholds::default() };
+    let upkeep = Upkeep { thresholds: Some(roomy), ..HOURLY };
+    assert_eq!(world.content.tend(&upkeep).unwrap(), LetGo::default(), "neither old nor needed");
+    // A disk is always used by nothing or more.
+    let full = Thresholds { high: 0, low: 0, ..Thresholds::default() };
+    let mut went = world.content.tend(&Upkeep { thresholds: Some(full), ..HOURLY }).unwrap();
+    went.images.sort();
+    let mut expected: Vec<_> =
+        ["old:1", "old:2"].map(|name| Reference::parse(name).unwrap().to_string()).into();
+    expected.push(nameless.id.to_string());
+    expected.sort();
+    assert_eq!(went.images, expected);
+    let left: Vec<_> = world.content.records().unwrap().iter().map(|record| record.id.clone()).collect();
+    assert_eq!(left, std::slice::from_ref(&pinned.id));
+    assert!(world.files("ingest").is_empty(), "where room is needed, nobody goes on with it");
+}
+
+#[test]
+fn a_keeper_begins_at_once_goes_on_and_ends_with_its_owner() {
+    let world = World::new();
+    strays(&world, "old");
+    let upkeep = Upkeep { every: Duration::from_millis(1), grace: Duration::ZERO, thresholds: None };
+    let (tell, heard) = std::sync::mpsc::channel();
+    let keeper = world.content.keep_up(upkeep, move |went| drop(tell.send(went.unwrap()))).unwrap();
+    let next = || heard.recv_timeout(Duration::from_secs(30));
+    assert!(next().unwrap().bytes > 0, "the first time is at once");
+    assert_eq!(next().unwrap(), LetGo::default());
+    strays(&world, "new");
+    while next().unwrap().bytes == 0 {}
+    drop(keeper);
+    // What it says goes with the thread.
+    while next().is_ok() {}
+    assert!(matches!(heard.try_recv(), Err(std::sync::mpsc::TryRecvError::Disconnected)));
+}
+
+#[test]
+fn a_keeper_that_waits_an_hour_ends_at_once() {
+    let world = World::new();
+    let (tell, heard) = std::sync::mpsc::channel();
+    let keeper = world.content.keep_up(HOURLY, move |_| tell.send(()).unwrap_or_default()).unwrap();
+    heard.recv_timeout(Duration::from_secs(30)).unwrap();
+    drop(keeper);
+    let ended = heard.recv_timeout(Duration::from_secs(30));
+    assert_eq!(ended, Err(std::sync::mpsc::RecvTimeoutError::Disconnected));
+}
+
 #[test]
 fn a_lease_waits_for_a_collection_that_decides() {
     /// A lease that does not wait is there within a thousandth of this.

@@ -55,7 +55,8 @@ impl Content {
         Ok(())
     }
 
-    pub(super) fn sweep_leftovers(&self) -> Result<(), DepotError> {
+    /// Also for programs that live on, while others come and die.
+    pub(crate) fn sweep_leftovers(&self) -> Result<(), DepotError> {
         for kind in Kind::ALL {
             self.sweep_unfinished(kind)?;
         }

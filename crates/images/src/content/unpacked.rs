@@ -120,6 +120,10 @@ impl Content {
     pub(crate) fn place(&self, kind: Kind, digest: &Digest) -> PathBuf {
         self.room(kind.room()).join(digest.hex())
     }
+
+    pub(crate) fn note_path(&self, kind: Kind, digest: &Digest) -> PathBuf {
+        self.place(kind, digest).join(kind.note())
+    }
 }
 
 // === impl Unfinished ===

@@ -2,10 +2,11 @@
 
 use std::io::{BufRead, Write};
 use std::path::Path;
+use std::time::Duration;
 
-use images::collect::{Disk, Thresholds};
+use images::collect::{Disk, Thresholds, Upkeep};
 use images::content::Content;
-use scene::{APP, COUSIN, Counted, Scene, WHOLE, Watch};
+use scene::{ALONE, APP, COUSIN, Counted, Scene, WHOLE, Watch};
 
 mod scene;
 
@@ -28,6 +29,7 @@ fn main() {
         ["life", image] => life(&content, &scene(image)),
         ["churn", image, times] => churn(&content, &scene(image), times.parse().expect("a number")),
         ["collect"] => collect(&content),
+        ["tend"] => tend(&content),
         ref other => panic!("unknown act {other:?}"),
     }
 }
@@ -84,6 +86,13 @@ fn collect(content: &Content) {
     }
 }
 
+/// As an agent does it that spares nothing and never rests, until it is told to stop.
+fn tend(content: &Content) {
+    let upkeep = Upkeep { every: Duration::ZERO, grace: Duration::ZERO, thresholds: None };
+    let _keeper = content.keep_up(upkeep, |went| drop(went.expect("tended"))).expect("a thread");
+    wait();
+}
+
 fn say(text: &str) {
     println!("{text}");
     std::io::stdout().flush().expect("stdout");
@@ -94,7 +103,7 @@ fn wait() {
 }
 
 fn scene(name: &str) -> Scene<'static> {
-    let all = [APP, COUSIN, WHOLE];
+    let all = [ALONE, APP, COUSIN, WHOLE];
     all.into_iter().find(|scene| scene.image == name).expect("a known image")
 }
 

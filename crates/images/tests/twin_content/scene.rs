@@ -37,6 +37,8 @@ pub(crate) const APP: Scene<'static> =
 /// Shares two layers with the other.
 pub(crate) const COUSIN: Scene<'static> =
     Scene { image: "cousin", layers: &["base", "middle", "hat"], form: Form::Layers };
+/// Shares nothing with any.
+pub(crate) const ALONE: Scene<'static> = Scene { image: "alone", layers: &["alone"], form: Form::Layers };
 /// As all images are on Windows.
 pub(crate) const WHOLE: Scene<'static> =
     Scene { image: "whole", layers: &["base", "middle", "top"], form: Form::Flat };

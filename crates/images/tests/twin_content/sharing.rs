@@ -3,8 +3,8 @@
 use images::collect::{Disk, Thresholds};
 use images::content::DepotError;
 
-use crate::processes::{Running, World, bytes_of};
-use crate::scene::{APP, COUSIN, PARTS};
+use crate::processes::{Running, World, bytes_of, eventually};
+use crate::scene::{ALONE, APP, COUSIN, PARTS, blob};
 
 const FULL: Disk = Disk { total: 1 << 40, available: 0 };
 
@@ -59,6 +59,28 @@ fn collections_never_take_what_a_pull_holds() {
     pulls.into_iter().for_each(Running::succeed);
     collectors.iter_mut().for_each(Running::go_on);
     collectors.into_iter().for_each(Running::succeed);
+    assert!(world.content().fsck(false).unwrap().found.iter().all(|it| it.to_string().contains("no image")));
+    world.assert_empties();
+}
+
+/// Images are removed beside them, so that the pulls begin anew; other pulls are killed, which leaves half a download.
+#[test]
+fn what_agents_let_go_of_is_never_what_a_pull_holds() {
+    let world = World::new();
+    world.content();
+    let pulls = ["app", "cousin", "app"].map(|image| world.start(&["churn", image, "25"]));
+    let mut others = ["collect", "tend", "tend"].map(|act| world.start(&[act]));
+    let download = world.store().join("ingest").join(blob(ALONE.layers[0]).hex());
+    for _ in 0..5 {
+        let mut given_up = world.start(&["halt", ALONE.image]);
+        given_up.expect_all(vec![format!("at {} 16384", ALONE.layers[0])]);
+        assert!(download.exists(), "its lease and its flight keep it");
+        given_up.kill();
+        eventually("what nobody goes on with is gone", || !download.exists());
+    }
+    pulls.into_iter().for_each(Running::succeed);
+    others.iter_mut().for_each(Running::go_on);
+    others.into_iter().for_each(Running::succeed);
     assert!(world.content().fsck(false).unwrap().found.iter().all(|it| it.to_string().contains("no image")));
     world.assert_empties();
 }

@@ -6,7 +6,7 @@ const UNITS: [(&str, u64); 4] =
     [("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
 
 /// `12.3 MB`: the units that registries and disk makers count in.
-pub(super) fn bytes(count: u64) -> String {
+pub(crate) fn bytes(count: u64) -> String {
     match UNITS.iter().find(|(_, unit)| count >= *unit) {
         Some((name, unit)) => format!("{}.{} {name}", count / unit, count % unit / (unit / 10)),
         None => format!("{count} B"),
