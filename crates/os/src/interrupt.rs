@@ -19,8 +19,8 @@ pub fn interrupts_as_started() -> io::Result<Receiver<Interrupt>> {
     sys::interrupt::interrupts_as_started()
 }
 
-/// From now on stop requests arrive here instead of ending the process, whatever our starter wanted ignored. May be
-/// called once.
+/// From now on stop requests arrive here instead of ending the process, whatever our starter wanted ignored; only the loss
+/// of a terminal stays ignored (`nohup`). May be called once.
 pub fn interrupts() -> io::Result<Receiver<Interrupt>> {
     sys::interrupt::interrupts()
 }

@@ -19,6 +19,12 @@ pub struct Size {
 #[derive(Debug)]
 pub struct Raw(#[expect(dead_code, reason = "kept for what its end does")] sys::raw::Raw);
 
+/// Standard output as a terminal on which a line can be written over. As it was before when this is dropped.
+#[derive(Debug)]
+pub struct Live {
+    _terminal: sys::live::Live,
+}
+
 /// What a person types to say that nothing follows.
 pub const END_OF_INPUT: &[u8] = sys::terminal::END_OF_INPUT;
 
@@ -43,6 +49,15 @@ impl Raw {
     /// An error if we were not started at a terminal.
     pub fn enter() -> io::Result<Self> {
         sys::raw::Raw::enter().map(Self)
+    }
+}
+
+// === impl Live ===
+
+impl Live {
+    /// None where escape sequences would not be obeyed: it is no terminal, or one that would show them as they are.
+    pub fn enter() -> Option<Self> {
+        sys::live::Live::enter().map(|terminal| Self { _terminal: terminal })
     }
 }
 

@@ -1,6 +1,6 @@
 //! `porthole stats`: what containers use now.
 
-use std::io::{self, IsTerminal};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use admin::act::Done;
@@ -8,6 +8,8 @@ use admin::protocol::{ContainerUsage, PodUsage};
 use admin::{Agent, Request};
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
+use os::interrupt::Interrupt;
+use os::terminal::Live;
 use runtime::view::PodView;
 use serde::Serialize;
 
@@ -73,6 +75,13 @@ struct Sample {
     pods: Vec<PodUsage>,
 }
 
+/// What `--watch` has besides.
+struct Watch {
+    interrupts: Receiver<Interrupt>,
+    /// The terminal whose last table is written over.
+    live: Option<Live>,
+}
+
 /// Between the two looks that a processor's use takes.
 const FIRST: Duration = Duration::from_millis(500);
 const AGAIN: Duration = Duration::from_secs(2);
@@ -84,7 +93,7 @@ pub fn stats(args: &StatsArgs) -> Outcome {
         return Err(Failure::new(code::NO, anyhow!("{} does not run", pod.full_name())));
     }
     if there.is_empty() {
-        return show(args, &[]);
+        return show(args, false, &[]);
     }
     let pods = named.iter().map(names::Named::id).collect::<Result<Vec<_>, _>>()?;
     let sample = || {
@@ -93,16 +102,19 @@ pub fn stats(args: &StatsArgs) -> Outcome {
         Sample::take(&agent, Request::Stats { pods: pods.clone() })
     };
     let mut before = sample()?;
-    let mut pause = FIRST;
-    loop {
-        std::thread::sleep(pause);
+    if !args.watch {
+        std::thread::sleep(FIRST);
         let now = sample()?;
-        show(args, &rows(&names::look(&args.root)?, &before, &now))?;
-        if !args.watch {
-            return Ok(code::OK);
-        }
+        return show(args, false, &rows(&names::look(&args.root)?, &before, &now));
+    }
+    let watch = Watch::begin(args.output)?;
+    let mut pause = FIRST;
+    while watch.goes_on(pause) {
+        let now = sample()?;
+        show(args, watch.live.is_some(), &rows(&names::look(&args.root)?, &before, &now))?;
         (before, pause) = (now, AGAIN);
     }
+    Ok(code::OK)
 }
 
 fn rows(there: &[PodView], before: &Sample, now: &Sample) -> Vec<Row> {
@@ -118,14 +130,14 @@ fn rows(there: &[PodView], before: &Sample, now: &Sample) -> Vec<Row> {
     rows
 }
 
-fn show(args: &StatsArgs, rows: &[Row]) -> Outcome {
+fn show(args: &StatsArgs, live: bool, rows: &[Row]) -> Outcome {
     let json = |text: serde_json::Result<String>| text.map(|text| text + "\n").or_environment();
     print(&match args.output {
         Format::Json if args.watch => json(serde_json::to_string(rows))?,
         Format::Json => json(serde_json::to_string_pretty(rows))?,
         Format::Yaml => serde_saphyr::to_string(&rows).or_environment()?,
         // The last one is written over.
-        Format::Table if args.watch && io::stdout().is_terminal() => format!("\x1b[H\x1b[J{}", render(rows)),
+        Format::Table if live => format!("\x1b[H\x1b[J{}", render(rows)),
         Format::Table => render(rows),
     })
 }
@@ -152,6 +164,22 @@ fn size(bytes: u64) -> String {
     match bytes {
         0..1_048_576 => format!("{}Ki", bytes / 1024),
         _ => format!("{}Mi", bytes >> 20),
+    }
+}
+
+// === impl Watch ===
+
+impl Watch {
+    /// From now on Ctrl-C ends the watching and not the process, which has the terminal to put back.
+    fn begin(output: Format) -> Result<Watch, Failure> {
+        let interrupts = os::interrupt::interrupts().or_environment()?;
+        let live = if output == Format::Table { Live::enter() } else { None };
+        Ok(Watch { interrupts, live })
+    }
+
+    /// Waits; whether nobody asked for the end meanwhile.
+    fn goes_on(&self, pause: Duration) -> bool {
+        self.interrupts.recv_timeout(pause) == Err(RecvTimeoutError::Timeout)
     }
 }
 

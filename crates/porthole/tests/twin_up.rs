@@ -125,6 +125,17 @@ fn a_terminal_shows_a_table_that_is_drawn_over_itself_until_ctrl_c() {
 }
 
 #[test]
+fn a_terminal_that_obeys_no_sequences_gets_plain_lines() {
+    let stage = Stage::twin();
+    let file = stage.pod_with("web", &["print", "hello"], "  restartPolicy: Never\n");
+    let mut person = Person::at("dumb", &stage, (90, 30), "up", &[file.to_str().unwrap()]);
+    assert_eq!(person.code(), 0, "{}", person.seen());
+    assert!(person.has_seen("default/web/main | hello"), "{}", person.seen());
+    assert!(!person.has_seen("\x1b") && !person.has_seen("RESTARTS"), "{:?}", person.seen());
+    stage.assert_nothing_left();
+}
+
+#[test]
 fn what_stays_on_a_small_terminal_is_the_whole_table() {
     let stage = Stage::twin();
     let text = std::fs::read_to_string(stage.pod_with("web", &["exit", "1"], "  restartPolicy: Never\n"));

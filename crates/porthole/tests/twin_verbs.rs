@@ -144,6 +144,24 @@ fn stats_count_what_a_busy_container_uses() {
 }
 
 #[test]
+fn stats_that_are_watched_are_written_over_where_the_terminal_obeys_and_end_with_ctrl_c() {
+    let stage = Stage::twin();
+    let up = stage.up(&stage.pod("busy", &["spin"]), &[]);
+    up.wait_for("started");
+    for (kind, columns, over) in [("xterm", 100, true), ("dumb", 101, false)] {
+        let mut person = Person::at(kind, &stage, (columns, 30), "stats", &["--watch"]);
+        eventually("a second look", || (person.seen().matches("default/busy").count() > 1).then_some(()));
+        person.types("\x03");
+        assert_eq!(person.code(), 0, "{}", person.seen());
+        let seen = person.seen();
+        let (looks, erased) = (seen.matches("POD ").count(), seen.matches("\x1b[H\x1b[J").count());
+        assert_eq!((erased, seen.contains('\x1b')), (if over { looks } else { 0 }, over), "{seen:?}");
+    }
+    up.interrupt();
+    assert_eq!(up.wait().0, 0);
+}
+
+#[test]
 fn a_forwarded_port_carries_bytes_both_ways_until_the_pod_is_gone() {
     let stage = Stage::twin();
     let up = stage.up(&stage.pod("web", &["mirror"]), &[]);

@@ -36,19 +36,32 @@ pub(crate) fn interrupts() -> io::Result<Receiver<Interrupt>> {
         let mut byte = [0];
         while wakes.read_exact(&mut byte).is_ok() && sender.send(meaning(byte)).is_ok() {}
     })?;
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
         handle(signal)?;
+    }
+    // Whoever starts a program by `nohup` wants it to outlive the terminal.
+    if !is_ignored(libc::SIGHUP)? {
+        handle(libc::SIGHUP)?;
     }
     Ok(receiver)
 }
 
-/// Who asks for signals gets them, whatever was ignored before.
+/// Who asks for signals gets them, whatever was ignored before: shells ignore Ctrl-C for what they start beside them.
 pub(crate) fn interrupts_as_started() -> io::Result<Receiver<Interrupt>> {
     interrupts()
 }
 
 fn meaning([number]: [u8; 1]) -> Interrupt {
     if c_int::from(number) == libc::SIGINT { Interrupt::CtrlC } else { Interrupt::Terminate }
+}
+
+fn is_ignored(signal: c_int) -> io::Result<bool> {
+    // SAFETY: the kernel fills in the structure, of which all zeroes is a valid value; nothing is changed.
+    let (result, now) = unsafe {
+        let mut now: libc::sigaction = std::mem::zeroed();
+        (libc::sigaction(signal, std::ptr::null(), &raw mut now), now)
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(now.sa_sigaction == libc::SIG_IGN) }
 }
 
 fn handle(signal: c_int) -> io::Result<()> {

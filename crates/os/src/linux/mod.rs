@@ -18,6 +18,7 @@ pub(crate) mod incoming;
 pub(crate) mod init;
 pub(crate) mod interrupt;
 pub(crate) mod job;
+pub(crate) mod live;
 pub(crate) mod mounts;
 pub(crate) mod namespace;
 pub(crate) mod nested;

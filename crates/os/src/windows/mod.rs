@@ -16,6 +16,7 @@ pub(crate) mod job_info;
 pub(crate) mod job_limits;
 pub(crate) mod job_stats;
 pub(crate) mod library;
+pub(crate) mod live;
 pub(crate) mod logon;
 pub(crate) mod net;
 pub(crate) mod overlay;

@@ -19,10 +19,11 @@ pub(crate) struct Raw {
     output: Mode,
 }
 
+/// How one side of a console is, and was.
 #[derive(Debug)]
-struct Mode {
+pub(super) struct Mode {
     side: File,
-    before: CONSOLE_MODE,
+    pub(super) before: CONSOLE_MODE,
 }
 
 // === impl Raw ===
@@ -51,14 +52,15 @@ impl Drop for Raw {
 // === impl Mode ===
 
 impl Mode {
-    fn of(side: File) -> io::Result<Self> {
+    /// An error if it is no console's.
+    pub(super) fn of(side: File) -> io::Result<Self> {
         let mut before = 0;
         // SAFETY: the handle is open, and the answer goes to a local.
         check(unsafe { GetConsoleMode(side.as_raw_handle(), &raw mut before) })?;
         Ok(Self { side, before })
     }
 
-    fn set(&self, mode: CONSOLE_MODE) -> io::Result<()> {
+    pub(super) fn set(&self, mode: CONSOLE_MODE) -> io::Result<()> {
         // SAFETY: the handle is open.
         check(unsafe { SetConsoleMode(self.side.as_raw_handle(), mode) })
     }

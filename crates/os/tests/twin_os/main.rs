@@ -18,6 +18,8 @@ mod host;
 #[cfg(target_os = "linux")]
 mod image;
 #[cfg(target_os = "linux")]
+mod interrupt;
+#[cfg(target_os = "linux")]
 mod keeper;
 #[cfg(target_os = "linux")]
 mod limits;

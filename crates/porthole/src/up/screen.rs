@@ -1,8 +1,9 @@
 //! What `up` shows: a live table on a terminal; otherwise plain lines, the containers' own among them.
 
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 
+use os::terminal::Live;
 use runtime::admit::Admitted;
 use runtime::ids::PodId;
 use runtime::layout::{ContainerDir, Layout, PodDir};
@@ -14,7 +15,8 @@ use crate::table::table;
 
 #[derive(Debug)]
 pub(super) struct Screen {
-    live: bool,
+    /// The terminal whose lines are written over; none where lines are plain.
+    live: Option<Live>,
     rows: BTreeMap<(String, String), Row>,
     /// How many lines of the table stand on the terminal.
     drawn: usize,
@@ -36,7 +38,8 @@ struct Row {
 
 impl Screen {
     pub(super) fn new(plain: bool) -> Screen {
-        Screen { live: !plain && io::stdout().is_terminal(), rows: BTreeMap::new(), drawn: 0 }
+        let live = if plain { None } else { Live::enter() };
+        Screen { live, rows: BTreeMap::new(), drawn: 0 }
     }
 
     /// A pod that is about to be started.
@@ -72,7 +75,7 @@ impl Screen {
             | What::StoppedByHand
             | What::RemovedByHand
             | What::CannotStart(_) => self.note(&event.to_string()),
-            _ if self.live => self.draw(),
+            _ if self.live.is_some() => self.draw(),
             _ => self.line(&event.to_string()),
         }
     }
@@ -86,7 +89,7 @@ impl Screen {
 
     /// Prints what the containers wrote since the last look. A terminal shows the table instead.
     pub(super) fn follow(&mut self) {
-        if self.live {
+        if self.live.is_some() {
             return;
         }
         let mut out = io::stdout().lock();
@@ -105,7 +108,7 @@ impl Screen {
     /// Leaves the last table standing. All of it, as nobody will erase it and there is no other place to look: the
     /// pods are gone.
     pub(super) fn close(&mut self) {
-        if self.live {
+        if self.live.is_some() {
             self.erase();
             write_out(&self.table());
         }
@@ -117,7 +120,7 @@ impl Screen {
     }
 
     fn draw(&mut self) {
-        if !self.live {
+        if self.live.is_none() {
             return;
         }
         self.erase();
@@ -133,7 +136,7 @@ impl Screen {
     }
 
     fn erase(&mut self) {
-        if self.live && self.drawn > 0 {
+        if self.live.is_some() && self.drawn > 0 {
             // From the first column, where the `^C` that the terminal shows does not leave it; and at once, because
             // what comes next may go another way to the same terminal.
             write_out(&format!("\r\x1b[{}A\x1b[J", self.drawn));

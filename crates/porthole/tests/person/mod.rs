@@ -50,8 +50,13 @@ pub(crate) struct Person {
 
 impl Person {
     pub(crate) fn at_a_terminal(stage: &Stage, size: (u16, u16), verb: &str, rest: &[&str]) -> Person {
+        Person::at("xterm", stage, size, verb, rest)
+    }
+
+    /// At a terminal of this kind, whatever the gate was started in.
+    pub(crate) fn at(kind: &str, stage: &Stage, size: (u16, u16), verb: &str, rest: &[&str]) -> Person {
         let mut command = Command::new(env!("CARGO_BIN_EXE_porthole"));
-        command.arg(verb).arg("--root").arg(stage.root()).args(rest);
+        command.arg(verb).arg("--root").arg(stage.root()).args(rest).env("TERM", kind);
         Person::runs(&command, size, verb)
     }
 
