@@ -9,6 +9,7 @@ use std::io::{self, Read, Seek, SeekFrom, Take};
 use std::path::{Path, PathBuf};
 
 use crate::blobs::{Blobs, ContentError, Root, is_digest, small};
+use crate::digest::Digest;
 use crate::document::Descriptor;
 
 const INDEX: &str = "index.json";
@@ -97,6 +98,9 @@ impl Blobs for Archive {
     fn stream(&self, wanted: &Descriptor, from: u64) -> Result<Box<dyn Read + Send + '_>, ArchiveError> {
         Ok(Box::new(self.read(self.blob(wanted)?, from)?))
     }
+
+    /// There is one place only.
+    fn damaged(&self, _wanted: &Digest) {}
 
     fn broken(error: io::Error) -> ArchiveError {
         ArchiveError::Tar(error)

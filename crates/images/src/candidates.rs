@@ -4,12 +4,15 @@ use sha2::{Digest, Sha256};
 
 use crate::archive::{Archive, ArchiveError};
 use crate::blobs::{Blobs, ContentError, DEEPEST_INDEX, check, json};
+use crate::content::Content;
 use crate::document::{Configuration, Descriptor, Document, Index, Manifest};
 use crate::platform::Candidate;
 use crate::progress::Caller;
+use crate::reference::Reference;
 use crate::registry::answer::PullError;
 use crate::registry::{Access, Remote};
 use crate::source::Source;
+use crate::store::Here;
 
 /// Why it cannot be said what an image offers.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +33,13 @@ pub fn of(source: &Source, access: &Access, caller: Caller<'_>) -> Result<Vec<Ca
             Ok(candidates(&remote).map_err(Box::new)?)
         }
     }
+}
+
+/// The same of an image of this machine, whose index says it also of what is not here. Nothing for a name that none has,
+/// and where it takes more than is here.
+pub fn stored(reference: &Reference, content: &Content) -> Option<Vec<Candidate>> {
+    let here = Here::find(content, reference)?;
+    candidates(&here.blobs()).ok()
 }
 
 pub(crate) fn candidates<B: Blobs>(blobs: &B) -> Result<Vec<Candidate>, B::Error> {

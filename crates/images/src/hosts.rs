@@ -18,6 +18,7 @@ use reqwest::Url;
 #[derive(Debug, Clone, Default)]
 pub struct Hosts {
     dirs: Vec<PathBuf>,
+    silence: Option<Duration>,
 }
 
 /// One address at which a registry is asked.
@@ -78,6 +79,17 @@ impl Hosts {
     pub fn with_dir(mut self, dir: &Path) -> Hosts {
         self.dirs.push(dir.to_owned());
         self
+    }
+
+    /// How long a registry may say nothing in the middle of an answer, instead of as long as usual.
+    #[must_use]
+    pub fn with_silence(mut self, silence: Duration) -> Hosts {
+        self.silence = Some(silence);
+        self
+    }
+
+    pub(crate) fn silence(&self) -> Option<Duration> {
+        self.silence
     }
 
     /// The addresses of a registry in the order in which they are to be asked: mirrors, and last itself.

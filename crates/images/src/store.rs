@@ -37,7 +37,7 @@ use crate::stack::Above;
 use crate::unpack::UnpackError;
 
 pub use every::Every;
-pub(crate) use every::Kept;
+pub(crate) use every::Here;
 pub use status::Status;
 
 use lasting::UnderWay;

@@ -15,3 +15,7 @@ mod logins;
 mod pushes;
 #[path = "twin_registry/silence.rs"]
 mod silence;
+#[path = "twin_registry/stalls.rs"]
+mod stalls;
+#[path = "twin_registry/tokens.rs"]
+mod tokens;

@@ -29,6 +29,8 @@ pub struct Fault {
 pub enum Wrong {
     /// The connection ends after this many bytes of the body, whatever length the head promised.
     Cut { after: usize },
+    /// After this many bytes of the body nothing comes any more, and the connection stays.
+    Stall { after: usize },
     /// The byte at this place of the body is another one, so that no digest fits. In a shorter body it is the last.
     Flip { at: usize },
     /// The body comes no faster than this.
@@ -37,6 +39,8 @@ pub enum Wrong {
     Header { name: String, value: String },
     /// `Range` is not understood: the whole is sent.
     NoRanges,
+    /// Success with this body, without asking the registry.
+    Says(String),
     /// An answer without asking the registry.
     Status { code: u16, headers: Vec<(String, String)> },
     /// The connection ends without an answer.

@@ -2,7 +2,7 @@
 //! down.
 
 use std::collections::HashMap;
-use std::io::{self, BufReader, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -110,6 +110,7 @@ impl Shared {
                 return Some(Message::response(504, "the others did not come"));
             }
             Some(Wrong::NoRanges) => request.remove("Range"),
+            Some(Wrong::Says(body)) => return Some(Message::response(200, body.as_str())),
             Some(Wrong::Status { code, headers }) => {
                 let plain = Message::response(*code, "");
                 return Some(headers.iter().fold(plain, |answer, (name, value)| answer.with(name, value)));
@@ -181,7 +182,7 @@ fn serve(stream: TcpStream, shared: Arc<Shared>) -> Result<()> {
 fn send(answer: &Message, wrong: Option<&Wrong>, mut stream: &TcpStream, sent: &mut u64) -> io::Result<bool> {
     let mut body = answer.body.clone();
     match wrong {
-        Some(Wrong::Cut { after }) => body.truncate(*after),
+        Some(Wrong::Cut { after } | Wrong::Stall { after }) => body.truncate(*after),
         Some(Wrong::Flip { at }) => flip(&mut body, *at),
         _ => {}
     }
@@ -193,7 +194,15 @@ fn send(answer: &Message, wrong: Option<&Wrong>, mut stream: &TcpStream, sent: &
             *sent += body.len() as u64;
         }
     }
-    Ok(!matches!(wrong, Some(Wrong::Cut { .. } | Wrong::Header { .. })))
+    if matches!(wrong, Some(Wrong::Stall { .. })) {
+        until_closed(stream);
+    }
+    Ok(!matches!(wrong, Some(Wrong::Cut { .. } | Wrong::Stall { .. } | Wrong::Header { .. })))
+}
+
+/// Says nothing until the client has enough, or the proxy ends.
+fn until_closed(mut stream: &TcpStream) {
+    let _ = stream.read(&mut [0]);
 }
 
 fn flip(body: &mut [u8], at: usize) {

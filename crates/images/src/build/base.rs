@@ -23,7 +23,7 @@ use crate::progress::{Meter, Progress, Stage};
 use crate::reference::Reference;
 use crate::registry::Remote;
 use crate::source::Source;
-use crate::store::Kept;
+use crate::store::Here;
 
 /// Where a stage's image comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,12 +103,8 @@ impl Origin {
 
 /// An image of this machine. If it is not here, or not whole, or for another platform, the registry is asked.
 fn stored(reference: &Reference, name: &str, scope: &Scope<'_>) -> Option<Base> {
-    let content = scope.request.bases.content?;
-    let named = content.names().get(reference).ok()??;
-    let record = content.record(&named.id).ok()??;
-    let held: Vec<_> = record.digests().into_iter().chain([named.target.clone()]).collect();
-    let _lease = content.hold(&held).ok()?;
-    read(&Kept { content, target: &named.target }, name, scope).ok()
+    let here = Here::find(scope.request.bases.content?, reference)?;
+    read(&here.blobs(), name, scope).ok()
 }
 
 fn pulled(reference: &Reference, name: &str, scope: &Scope<'_>) -> Result<Base, BuildError> {

@@ -14,9 +14,15 @@ const UNITS: [(&str, f64); 8] = [
     ("ns", 1e-9),
 ];
 
-/// A duration above zero. Go knows also none and negative ones, with which nothing could be reached.
+/// A duration, which may be zero. Go knows also negative ones, with which nothing could be reached.
 pub(super) fn parse(text: &str) -> Option<Duration> {
     let mut rest = text.strip_prefix('+').unwrap_or(text);
+    match rest {
+        // The only one that needs no unit.
+        "0" => return Some(Duration::ZERO),
+        "" => return None,
+        _ => {}
+    }
     let mut seconds = 0.0;
     while !rest.is_empty() {
         let (number, after) = rest.split_at(rest.find(|c: char| !is_number(c))?);
@@ -25,7 +31,7 @@ pub(super) fn parse(text: &str) -> Option<Duration> {
         seconds += number.parse::<f64>().ok()? * factor;
         rest = after;
     }
-    Duration::try_from_secs_f64(seconds).ok().filter(|duration| !duration.is_zero())
+    Duration::try_from_secs_f64(seconds).ok()
 }
 
 fn is_number(c: char) -> bool {
@@ -53,13 +59,18 @@ mod tests {
             ("5000\u{b5}s", 5),
             ("5000\u{3bc}s", 5),
             ("7000000ns", 7),
+            ("0", 0),
+            ("+0", 0),
+            ("0s", 0),
+            ("0h0m", 0),
+            ("0.1ns", 0),
         ] {
             assert_eq!(parse(text), Some(Duration::from_millis(milliseconds)), "{text}");
         }
     }
 
     #[test]
-    fn what_is_no_duration_or_none_to_wait() {
+    fn what_is_no_duration_or_a_negative_one() {
         for text in [
             "",
             "3",
@@ -76,9 +87,7 @@ mod tests {
             ".s",
             "3s5",
             "-3s",
-            "0",
-            "0s",
-            "0.1ns",
+            "00",
             "inf",
             "NaNs",
             "ten seconds",

@@ -141,11 +141,15 @@ impl Section<'_> {
 
     fn dial_timeout(&self) -> Result<Option<Duration>, HostsError> {
         const KEY: &str = "dial_timeout";
-        const WANTED: &str = "a duration above zero, such as \"3s\" or \"1m30s\"";
+        const WANTED: &str = "a duration, such as \"3s\" or \"1m30s\"";
         match self.table.get(KEY).map(Value::as_str) {
             // To containerd an empty text is as good as none.
             None | Some(Some("")) => Ok(None),
-            Some(text) => text.and_then(duration::parse).map(Some).ok_or_else(|| self.wrong(KEY, WANTED)),
+            Some(text) => {
+                let limit = text.and_then(duration::parse).ok_or_else(|| self.wrong(KEY, WANTED))?;
+                // To Go, which dials for containerd, zero is no limit: as good as none said.
+                Ok(Some(limit).filter(|limit| !limit.is_zero()))
+            }
         }
     }
 

@@ -46,6 +46,7 @@ fn a_file_as_containerd_documents_it() {
         [host."https://harbor.example.com/v2/proxy/"]
           override_path = true
         [host."a.example.com"]
+          dial_timeout = "0s"
     "#;
     let hosts = parsed(text, "docker.io").unwrap();
     let wanted = [
@@ -99,8 +100,9 @@ fn what_is_wrong_in_a_file_is_named_and_no_header_with_it() {
         ("ca = 1", "ca of r: wanted a path"),
         ("client = [\"a\", \"b\", \"c\"]", "client of r: wanted one file"),
         ("client = [[\"a\", \"b\"], [\"c\", \"d\"]]", "client of r: wanted one file"),
-        ("dial_timeout = 3", "hosts.toml: dial_timeout of r: wanted a duration above zero, such as \"3s\""),
+        ("dial_timeout = 3", "hosts.toml: dial_timeout of r: wanted a duration, such as \"3s\""),
         ("[host.\"h\"]\ndial_timeout = \"soon\"", "hosts.toml: dial_timeout of h: wanted a duration"),
+        ("dial_timeout = \"-3s\"", "hosts.toml: dial_timeout of r: wanted a duration"),
         ("host = 1", "host of r: wanted a table"),
         ("[host.\"ftp://x\"]", "hosts.toml: \"ftp://x\" is no address"),
         ("server = \"1.2.3.400\"", "hosts.toml: \"1.2.3.400\" is no address"),

@@ -109,6 +109,22 @@ impl PullError {
         }
     }
 
+    /// An answer that broke off at this place. The network's own word for a silence does not say how long it was.
+    pub(super) fn cut(
+        registry: &str,
+        digest: &str,
+        place: &str,
+        silence: Duration,
+        error: reqwest::Error,
+    ) -> PullError {
+        let source: Box<dyn Error + Send + Sync> = if error.is_timeout() {
+            format!("nothing came for {silence:?} after {place}").into()
+        } else {
+            Box::new(error.without_url())
+        };
+        PullError::Cut { registry: registry.to_owned(), digest: digest.to_owned(), source }
+    }
+
     /// Whether no request came as far as an answer.
     pub(super) fn is_unreachable(&self) -> bool {
         use PullError::{Network, Uncertified, Untrusted};

@@ -34,6 +34,8 @@ pub(super) fn identity(certificate: &Path, key: Option<&Path>) -> Result<Identit
         unlocked.map_err(|_| bad(key.unwrap_or(certificate), "there is no key in it, or it is encrypted"))?;
     CertifiedKey::from_der(chain, found, &rustls::crypto::ring::default_provider())
         .map_err(|error| bad(certificate, &format!("its key does not do: {error}")))?;
+    // A file need not end its last line, and the key must not begin in it.
+    text.push(b'\n');
     text.extend(key_text.unwrap_or_default());
     Identity::from_pem(&text).map_err(|error| bad(certificate, &error.to_string()))
 }

@@ -140,16 +140,22 @@ impl Login {
     }
 
     async fn token(&self, realm: &Url, request: RequestBuilder) -> Result<Option<HeaderValue>, PullError> {
-        let giver = authority(realm);
-        let mut response = request.send().await.map_err(|e| PullError::unanswered(&giver, e))?;
+        let giver = giver(realm);
+        let mut response = request.send().await.map_err(|e| unanswered(realm, e))?;
         if matches!(response.status().as_u16(), 400 | 401 | 403) {
             return Ok(None);
         }
         if !response.status().is_success() {
-            return Err(PullError::refusal(&giver, response).await);
+            return Err(match PullError::refusal(&giver, response).await {
+                // No image is missing, and no name wrong.
+                PullError::NotFound { registry } => {
+                    PullError::Strange { registry, why: "it gave no token (404)".to_owned() }
+                }
+                other => other,
+            });
         }
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|e| PullError::unanswered(&giver, e))? {
+        while let Some(chunk) = response.chunk().await.map_err(|e| cut(&giver, e))? {
             body.extend_from_slice(&chunk);
             if body.len() > LONGEST_TOKEN {
                 break;
@@ -189,6 +195,24 @@ fn question(
         Some(Credential::Password { user, password }) => request.header(AUTHORIZATION, basic(user, password)),
         _ => request,
     }
+}
+
+/// Where tokens are given, for errors: often the registry's own host, of which the path tells it apart.
+fn giver(realm: &Url) -> String {
+    format!("{}{}", authority(realm), realm.path())
+}
+
+fn unanswered(realm: &Url, error: reqwest::Error) -> PullError {
+    match PullError::unanswered(&authority(realm), error) {
+        PullError::Network { source, .. } => PullError::Network { registry: giver(realm), source },
+        certificate => certificate,
+    }
+}
+
+/// Like an answer of a registry that breaks off, it may come whole the next time.
+fn cut(giver: &str, error: reqwest::Error) -> PullError {
+    let source = Box::new(error.without_url());
+    PullError::Cut { registry: giver.to_owned(), digest: "a token".to_owned(), source }
 }
 
 /// Host and port, for errors.

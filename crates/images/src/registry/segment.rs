@@ -232,13 +232,16 @@ impl Download {
         response: &mut Response,
         end: u64,
     ) -> Result<Option<Bytes>, PullError> {
-        let source = match response.chunk().await {
-            Ok(Some(bytes)) => return Ok(Some(bytes)),
-            Ok(None) if self.at == end => return Ok(None),
-            Ok(None) => format!("it ended at byte {} of {end}", self.at).into(),
-            Err(error) => Box::new(error.without_url()) as _,
-        };
-        Err(PullError::Cut { registry: registry.to_owned(), digest: self.wanted.digest.clone(), source })
+        let (digest, place) = (self.wanted.digest.as_str(), || format!("byte {} of {end}", self.at));
+        match response.chunk().await {
+            Ok(Some(bytes)) => Ok(Some(bytes)),
+            Ok(None) if self.at == end => Ok(None),
+            Ok(None) => {
+                let (registry, source) = (registry.to_owned(), format!("it ended at {}", place()).into());
+                Err(PullError::Cut { registry, digest: digest.to_owned(), source })
+            }
+            Err(error) => Err(PullError::cut(registry, digest, &place(), self.session.silence, error)),
+        }
     }
 
     /// Waits until the taker has room.

@@ -33,7 +33,7 @@ pub(crate) struct Session {
     endpoints: Vec<Endpoint>,
     /// For what is not in the registry: without any login.
     stranger: OnceLock<Client>,
-    silence: Duration,
+    pub(super) silence: Duration,
     moved: AtomicU64,
     pub(super) trust: Trust,
     /// Segments of blobs that may be fetched ahead.
@@ -78,19 +78,20 @@ impl Session {
         let (registry, repository) = (reference.registry(), reference.repository());
         let mut scopes = vec![format!("repository:{repository}:{}", purpose.actions())];
         scopes.extend_from_slice(more_scopes);
+        let silence = access.hosts.silence().unwrap_or_else(|| purpose.silence());
         let mut endpoints = Vec::new();
         for (number, host) in access.hosts.of(registry)?.into_iter().enumerate() {
             let asked =
                 if host.stands_in { super::login::authority(&host.base) } else { registry.to_owned() };
             let credentials = access.keyring.candidates(&asked, repository, caller.gave_up)?;
-            let (scopes, silence) = (scopes.clone(), purpose.silence());
+            let scopes = scopes.clone();
             endpoints.push(Endpoint::new(number, &host, registry, credentials, scopes, silence)?);
         }
         Ok(Session {
             repository: repository.to_owned(),
             endpoints,
             stranger: OnceLock::new(),
-            silence: purpose.silence(),
+            silence,
             moved: AtomicU64::new(0),
             trust: Trust::default(),
             ahead: Arc::new(Semaphore::new(stream::SEGMENTS_AHEAD)),
@@ -117,8 +118,8 @@ impl Session {
         self.moved.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Those that are good for it; the ones that were found wanting come last, and among them those that could not even
-    /// be reached.
+    /// Those that are good for it; the more often one was found wanting the later it comes, and last those that could
+    /// not even be reached.
     fn order(&self, digest: &str, good: impl Fn(&Abilities) -> bool) -> Vec<&Endpoint> {
         let mut order: Vec<_> = self.endpoints.iter().filter(|endpoint| good(&endpoint.abilities)).collect();
         order.sort_by_key(|endpoint| (endpoint.is_down(), self.trust.doubts(digest, endpoint.number)));
@@ -164,14 +165,19 @@ impl Session {
         let good = |abilities: &Abilities| if resolves { abilities.resolve } else { abilities.pull };
         self.first(name, good, |endpoint| async move {
             let response = endpoint.send(ask).await?;
-            let (headers, bytes) = read(&endpoint.name, name, response).await?;
+            let (headers, bytes) = read(&endpoint.name, name, response, self.silence).await?;
             fetched(name, &headers, bytes)
         })
         .await
     }
 }
 
-async fn read(registry: &str, name: &str, mut response: Response) -> Result<(HeaderMap, Vec<u8>), PullError> {
+async fn read(
+    registry: &str,
+    name: &str,
+    mut response: Response,
+    silence: Duration,
+) -> Result<(HeaderMap, Vec<u8>), PullError> {
     let too_large = |size| ContentError::TooLarge { name: name.to_owned(), size };
     if let Some(size) = response.content_length().filter(|size| *size > LONGEST_DOCUMENT) {
         return Err(too_large(size).into());
@@ -179,10 +185,10 @@ async fn read(registry: &str, name: &str, mut response: Response) -> Result<(Hea
     let headers = response.headers().clone();
     let mut bytes = Vec::new();
     loop {
-        let chunk = response.chunk().await.map_err(|e| PullError::Cut {
-            registry: registry.to_owned(),
-            digest: name.to_owned(),
-            source: Box::new(e.without_url()),
+        let chunk = response.chunk().await.map_err(|e| {
+            // A tag alone may be just a number.
+            let (what, place) = (format!("manifest {name}"), format!("byte {}", bytes.len()));
+            PullError::cut(registry, &what, &place, silence, e)
         })?;
         let Some(chunk) = chunk else { return Ok((headers, bytes)) };
         bytes.extend_from_slice(&chunk);
@@ -214,8 +220,32 @@ fn fetched(name: &str, headers: &HeaderMap, bytes: Vec<u8>) -> Result<Fetched, P
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hosts::Hosts;
 
     const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+
+    #[test]
+    fn whoever_was_doubted_more_often_is_asked_later() {
+        let certs = tempfile::tempdir().unwrap();
+        std::fs::create_dir(certs.path().join("r.test")).unwrap();
+        let mirror = "[host.\"http://mirror.test\"]\n";
+        std::fs::write(certs.path().join("r.test/hosts.toml"), mirror).unwrap();
+        let access = Access { hosts: Hosts::default().with_dir(certs.path()), ..Access::default() };
+        let reference = Reference::parse("r.test/app:1").unwrap();
+        let session = Session::open(&reference, &access, Purpose::Pull, &[], Caller::silent()).unwrap();
+        let order = || session.order("a", |_| true).iter().map(|found| found.number).collect::<Vec<_>>();
+        let (mirror, itself) = (0, 1);
+        assert_eq!(order(), [mirror, itself]);
+        for (damaged, wanted) in [(mirror, [itself, mirror]), (itself, [mirror, itself])] {
+            session.trust.gave("a", damaged);
+            session.trust.damaged("a");
+            assert_eq!(order(), wanted);
+        }
+        // Both are doubted; the mirror's second time is not forgotten for that.
+        session.trust.gave("a", mirror);
+        session.trust.damaged("a");
+        assert_eq!(order(), [itself, mirror]);
+    }
 
     fn answer(name: &str, headers: &[(&'static str, &str)], body: &str) -> Result<Fetched, PullError> {
         let mut map = HeaderMap::new();

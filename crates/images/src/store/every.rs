@@ -25,7 +25,7 @@ use crate::reference::Reference;
 use gather::{Gathering, Leaf};
 use origin::Entry;
 
-pub(crate) use origin::Kept;
+pub(crate) use origin::{Here, Kept};
 
 /// The platforms that came, and which of them is the host's.
 #[derive(Debug, Clone)]

@@ -153,6 +153,8 @@ impl Blobs for Nowhere {
         Err(ContentError::Missing(wanted.digest.clone()))
     }
 
+    fn damaged(&self, _wanted: &Digest) {}
+
     fn broken(error: io::Error) -> ContentError {
         ContentError::Missing(error.to_string())
     }

@@ -3,6 +3,7 @@
 mod faults;
 mod flight;
 mod form;
+mod overlap;
 mod patience;
 mod platforms;
 mod support;

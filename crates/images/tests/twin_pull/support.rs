@@ -11,7 +11,7 @@ use images::{
     Access, Caller, Files, Image, ImageError, Progress, PullPolicy, Reference, Source, Store, Wanted,
 };
 use testbed::image::{Image as Made, ImageBuilder, Layer};
-use testbed::registry::{Options, Registry};
+use testbed::registry::{Auth, Options, Registry};
 
 pub(crate) struct World {
     pub(crate) registry: Registry,
@@ -52,7 +52,11 @@ pub(crate) fn image_of(layers: std::ops::Range<u64>, length: usize) -> Made {
 
 impl World {
     pub(crate) fn new() -> World {
-        let registry = Registry::start(Options::default()).unwrap();
+        World::asking(Auth::Open)
+    }
+
+    pub(crate) fn asking(auth: Auth) -> World {
+        let registry = Registry::start(Options { auth }).unwrap();
         World { registry, dir: tempfile::tempdir().unwrap() }
     }
 

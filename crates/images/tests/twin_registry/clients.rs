@@ -71,6 +71,10 @@ fn a_registry_that_knows_its_clients_is_shown_who_we_are() {
     ] {
         gate.bench.assert_whole(&gate.pull_as(client), 0);
     }
+    // Its last line need not be ended.
+    std::fs::write(gate.dir().join("bare.cert"), pair.certificate.trim_end()).expect("written");
+    gate.bench.assert_whole(&gate.pull_as("client = [[\"bare.cert\", \"me.key\"]]"), 0);
+    std::fs::remove_file(gate.dir().join("bare.cert")).expect("removed");
     // As docker has it: only certificates.
     std::fs::remove_file(gate.dir().join("hosts.toml")).expect("removed");
     std::fs::rename(gate.dir().join("ca.pem"), gate.dir().join("ca.crt")).expect("renamed");

@@ -134,6 +134,23 @@ fn a_damaged_manifest_is_found_by_its_digest() {
 }
 
 #[test]
+fn a_cut_manifest_is_asked_for_again_and_not_for_ever() {
+    let bench = Bench::new();
+    for after in [0, 100] {
+        bench.registry.clear_requests();
+        bench.registry.clear_faults();
+        bench.registry.fault(manifests(Wrong::Cut { after }).times(1));
+        let pulled = pull(&bench);
+        bench.assert_whole(&pulled, 0);
+        assert!(pulled.heard[0].contains("broke in the middle of manifest 1"), "{:?}", pulled.heard);
+    }
+    bench.registry.clear_requests();
+    bench.registry.fault(manifests(Wrong::Cut { after: 100 }));
+    pull(&bench).refused(&["the connection to 127.0.0.1:", "broke in the middle of manifest 1"]);
+    assert_eq!(bench.registry.requests().len(), 3);
+}
+
+#[test]
 fn a_wrong_head_is_an_error_that_says_what_was_wrong() {
     let bench = Bench::new();
     let size = layer(&bench.image).1.len().to_string();

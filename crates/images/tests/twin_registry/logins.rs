@@ -16,7 +16,7 @@ pub(crate) fn basic() -> Auth {
     Auth::Basic { user: "jane".into(), password: PASSWORD.into() }
 }
 
-fn token(lifetime: Duration) -> Auth {
+pub(crate) fn token(lifetime: Duration) -> Auth {
     Auth::Token { user: "jane".into(), password: PASSWORD.into(), lifetime }
 }
 
@@ -24,7 +24,7 @@ pub(crate) fn jane(registry: &Registry) -> Keyring {
     Keyring::default().with_password(&registry.address().to_string(), "jane", PASSWORD)
 }
 
-fn access(keyring: Keyring) -> Access {
+pub(crate) fn access(keyring: Keyring) -> Access {
     Access { keyring, ..Access::default() }
 }
 

@@ -6,6 +6,8 @@ use crate::blobs::{Blobs, ContentError, Root};
 use crate::content::Content;
 use crate::digest::Digest;
 use crate::document::Descriptor;
+use crate::lease::Lease;
+use crate::reference::Reference;
 
 /// One manifest of an index, as if the name led to it.
 pub(super) struct Entry<'a, B> {
@@ -34,9 +36,20 @@ impl<B: Blobs> Blobs for Entry<'_, B> {
         self.blobs.stream(wanted, from)
     }
 
+    fn damaged(&self, wanted: &Digest) {
+        self.blobs.damaged(wanted);
+    }
+
     fn broken(error: io::Error) -> B::Error {
         B::broken(error)
     }
+}
+
+/// What a name means here, which does not go meanwhile.
+pub(crate) struct Here<'a> {
+    content: &'a Content,
+    target: Digest,
+    _lease: Lease,
 }
 
 /// What is in the store already.
@@ -44,6 +57,23 @@ pub(crate) struct Kept<'a> {
     pub(crate) content: &'a Content,
     /// The index or manifest that everything starts from.
     pub(crate) target: &'a Digest,
+}
+
+// === impl Here ===
+
+impl Here<'_> {
+    /// Nothing for a name that no image here has.
+    pub(crate) fn find<'a>(content: &'a Content, reference: &Reference) -> Option<Here<'a>> {
+        let named = content.names().get(reference).ok()??;
+        let record = content.record(&named.id).ok()??;
+        let held: Vec<_> = record.digests().into_iter().chain(named.documents().cloned()).collect();
+        let _lease = content.hold(&held).ok()?;
+        Some(Here { content, target: named.target, _lease })
+    }
+
+    pub(crate) fn blobs(&self) -> Kept<'_> {
+        Kept { content: self.content, target: &self.target }
+    }
 }
 
 // === impl Kept ===
@@ -79,6 +109,9 @@ impl Blobs for Kept<'_> {
         file.seek(SeekFrom::Start(from)).map_err(|_| missing())?;
         Ok(Box::new(file))
     }
+
+    /// There is one place only.
+    fn damaged(&self, _wanted: &Digest) {}
 
     fn broken(error: io::Error) -> ContentError {
         ContentError::Missing(error.to_string())
