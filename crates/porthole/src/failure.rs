@@ -36,11 +36,14 @@ impl Failure {
         Failure { code, error: error.into() }
     }
 
-    /// The error and its causes on one line, each cause once.
+    /// The error and its causes on one line, each cause once. Names that others gave may be in it: of those a terminal
+    /// obeys nothing.
     pub fn line(&self) -> String {
-        self.error.chain().skip(1).map(ToString::to_string).fold(self.error.to_string(), |text, cause| {
+        let causes = self.error.chain().skip(1).map(ToString::to_string);
+        let line = causes.fold(self.error.to_string(), |text, cause| {
             if text.ends_with(&cause) { text } else { format!("{text}: {cause}") }
-        })
+        });
+        line.replace(|sign: char| sign.is_control() && sign != '\n', "\u{fffd}")
     }
 }
 
@@ -68,5 +71,12 @@ mod tests {
     fn causes_are_told_once() {
         let error = anyhow::anyhow!("disk full").context("write x: disk full").context("start");
         assert_eq!(Failure::new(code::NO, error).line(), "start: write x: disk full");
+    }
+
+    #[test]
+    fn a_name_in_an_error_moves_no_cursor() {
+        let error = anyhow::anyhow!("no file").context("write a\x1b[2J\rb\u{9b}c\nand d");
+        let line = Failure::new(code::NO, error).line();
+        assert_eq!(line, "write a\u{fffd}[2J\u{fffd}b\u{fffd}c\nand d: no file");
     }
 }

@@ -11,7 +11,7 @@ use super::crew::Halt;
 use super::plan::Part;
 use super::tee::{Failure, Tee};
 use crate::blobs::{Blobs, ContentError};
-use crate::content::{At, DepotError, Flight, Key, Note, measure};
+use crate::content::{At, Flight, Key, Note, measure};
 use crate::progress::{Meter, Stage};
 use crate::store::ImageError;
 use crate::unpack::{Crowd, Layout, Report, Target, Unpack, UnpackError};
@@ -64,7 +64,7 @@ impl<B: Blobs> Pull<'_, B> {
             match self.unpack_part(part, into, &mut meter)? {
                 Unpacked::NeedsOthers => Ok(false),
                 Unpacked::Whole(report) => {
-                    let note = Note { size: self.size_of(&report, place.files())?, ..report.into() };
+                    let note = Note { size: self.size_of(&report, place.files()), ..report.into() };
                     place.commit(note)?;
                     Ok(true)
                 }
@@ -74,9 +74,11 @@ impl<B: Blobs> Pull<'_, B> {
         Ok(stands)
     }
 
-    /// What the files hold together. Few layers name anything twice; of those the files are looked at.
-    pub(super) fn size_of(&self, report: &Report, files: &Path) -> Result<u64, DepotError> {
-        if report.replaced { measure(files).at("look at the files in", files) } else { Ok(report.size) }
+    /// What the files hold together. Few layers name anything twice; of those the files are looked at. Where a directory
+    /// shuts us out, what was written is counted, of which a part may be gone.
+    pub(super) fn size_of(&self, report: &Report, files: &Path) -> u64 {
+        let looked = if report.replaced { measure(files).ok() } else { None };
+        looked.unwrap_or(report.size)
     }
 
     /// Whether the layer is here. Its blob must be too, which it is not if the layer came in another compression.

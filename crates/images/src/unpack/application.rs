@@ -12,7 +12,7 @@ use std::sync::Arc;
 use os::tree::{Attributes, Child, Refused};
 
 use super::crowd::Crowd;
-use super::error::{UnpackError, shown};
+use super::error::{UnpackError, shown, warning};
 use super::later::Later;
 use super::members::{Kind, Member, Reader};
 use super::name::split_stream;
@@ -30,6 +30,8 @@ pub(super) struct Application<'a> {
     brought: Brought,
     /// How this layer spells names, where case does not tell them apart.
     spelled: HashMap<Vec<u8>, Vec<u8>>,
+    /// Whether it was said that extended attributes of Windows are left out.
+    told_of_extended: bool,
     report: Report,
 }
 
@@ -52,8 +54,9 @@ impl<'a> Application<'a> {
         crowd: &'a Crowd,
     ) -> Result<Self, UnpackError> {
         let place = Place::open(root, how.names, &how.limits, how.target, later)?;
+        let (brought, spelled) = (Brought::new(), HashMap::new());
         let report = Report::default();
-        Ok(Application { how, crowd, place, brought: Brought::new(), spelled: HashMap::new(), report })
+        Ok(Application { how, crowd, place, brought, spelled, told_of_extended: false, report })
     }
 
     pub(super) fn take(&mut self, from: impl BufRead) -> Result<(), UnpackError> {
@@ -114,6 +117,9 @@ impl<'a> Application<'a> {
         if self.how.target == Target::Flat {
             self.place.remember(to.key.len())?;
             self.brought.insert(to.key.clone());
+        }
+        if member.windows_extended {
+            self.tell_of_extended(&member.name);
         }
         Ok(())
     }
@@ -204,9 +210,16 @@ impl<'a> Application<'a> {
         }
     }
 
+    /// Once for a layer: of Windows itself nearly every file has some, and no other warning would find room.
+    fn tell_of_extended(&mut self, name: &[u8]) {
+        if !std::mem::replace(&mut self.told_of_extended, true) {
+            self.warn(name, "extended attributes of Windows are left out, here and in the rest of the layer");
+        }
+    }
+
     fn warn(&mut self, name: &[u8], what: &str) {
         if self.report.warnings.len() < MOST_WARNINGS {
-            self.report.warnings.push(format!("{}: {what}", shown(name)));
+            self.report.warnings.push(warning(name, what));
         }
     }
 
@@ -231,7 +244,7 @@ impl<'a> Application<'a> {
             };
             for (what, error) in trail.set(&path, &attributes).map_err(failed)? {
                 if self.report.warnings.len() < MOST_WARNINGS {
-                    self.report.warnings.push(format!("{}: {what}: {error}", shown(&path)));
+                    self.report.warnings.push(warning(&path, &format!("{what}: {error}")));
                 }
             }
         }

@@ -10,6 +10,8 @@ use tar::Header;
 use super::pax::Records;
 
 const XATTR: &str = "SCHILY.xattr.";
+/// Those that NTFS has: other names, other rules, and a call of their own to set them.
+const WINDOWS_XATTR: &str = "MSWINDOWS.xattr.";
 /// The attribute bit of Windows that says directory.
 const DIRECTORY: u32 = 0x10;
 const BILLION: u32 = 1_000_000_000;
@@ -44,6 +46,11 @@ fn extended(records: &Records) -> Vec<(OsString, Vec<u8>)> {
 fn is_carried(name: &str) -> bool {
     let known = ["security.capability", "system.posix_acl_access", "system.posix_acl_default"];
     known.contains(&name) || name.strip_prefix("user.").is_some_and(|rest| !rest.starts_with("overlay."))
+}
+
+/// Whether there is one that a file has on Windows alone. Nothing here sets them.
+pub(super) fn has_windows_extended(records: &Records) -> bool {
+    records.iter().any(|(key, value)| key.starts_with(WINDOWS_XATTR) && !value.is_empty())
 }
 
 fn bits(records: &Records) -> Option<u32> {

@@ -59,12 +59,36 @@ impl UnpackError {
     }
 }
 
-/// A name for a message: readable, and no longer than a message may be.
+/// A name for a message: readable, no longer than a message may be, and nothing that a terminal obeys.
 pub(super) fn shown(name: &[u8]) -> String {
     const MOST: usize = 200;
-    let text = String::from_utf8_lossy(name);
+    let text = obeyed_by_none(&String::from_utf8_lossy(name));
     match text.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.into_owned(),
+        None => text,
+    }
+}
+
+/// What is said of an entry that was not refused. An attribute's name is the layer's own word, too.
+pub(super) fn warning(name: &[u8], what: &str) -> String {
+    format!("{}: {}", shown(name), obeyed_by_none(what))
+}
+
+fn obeyed_by_none(text: &str) -> String {
+    text.replace(char::is_control, "\u{fffd}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_in_a_message_moves_no_cursor_and_ends_no_line() {
+        assert_eq!(shown(b"bin/\xc3\xa4"), "bin/ä");
+        assert_eq!(
+            warning(b"\x1b]52;c;eA==\x07\nporthole: pulled", "user.\x1b[2J\u{9b}: no"),
+            "\u{fffd}]52;c;eA==\u{fffd}\u{fffd}porthole: pulled: user.\u{fffd}[2J\u{fffd}: no"
+        );
+        assert_eq!(shown(&[b'x'; 300]).chars().count(), 201);
     }
 }

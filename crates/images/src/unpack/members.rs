@@ -23,6 +23,8 @@ pub(super) struct Member {
     pub(super) name: Vec<u8>,
     pub(super) kind: Kind,
     pub(super) attributes: Attributes,
+    /// It has attributes of Windows that are not among them.
+    pub(super) windows_extended: bool,
 }
 
 #[derive(Debug)]
@@ -120,7 +122,8 @@ impl<R: BufRead> Reader<R> {
         };
         let attributes = attributes::of(header, &records);
         let kind = self.kind(header, &name, link, size, &records)?;
-        Ok(Member { name, kind, attributes })
+        let windows_extended = attributes::has_windows_extended(&records);
+        Ok(Member { name, kind, attributes, windows_extended })
     }
 
     fn kind(

@@ -5,6 +5,7 @@ mod attributes;
 mod hostile;
 mod hostile_archives;
 mod hostile_on_windows;
+mod left_out;
 #[cfg(unix)]
 mod overlay;
 mod support;
