@@ -63,6 +63,18 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Documents, ManifestError> {
     Ok(found)
 }
 
+/// A Secret, if it is one. In `data` a base64 text may have lines and an end of line, as `base64` and YAML's blocks write
+/// them: Kubernetes does not mind.
+pub(crate) fn secret(mut value: Value) -> Option<Secret> {
+    let data = value.get_mut("data").and_then(Value::as_object_mut);
+    for (_, text) in data.into_iter().flatten() {
+        if let Value::String(text) = text {
+            text.retain(|sign| !matches!(sign, '\r' | '\n'));
+        }
+    }
+    serde_json::from_value(value).ok()
+}
+
 fn kind(value: &Value) -> &str {
     value.get("kind").and_then(Value::as_str).unwrap_or_default()
 }
@@ -87,10 +99,9 @@ impl Documents {
                 message: e.to_string(),
             })?),
             // Without a word of why, which could be a word of what is in it.
-            "Secret" => self.secrets.push(
-                serde_json::from_value(value)
-                    .map_err(|_| ManifestError::Secret { path: path_of(), document })?,
-            ),
+            "Secret" => self
+                .secrets
+                .push(secret(value).ok_or_else(|| ManifestError::Secret { path: path_of(), document })?),
             _ => return Err(wrong_kind(path, document, &value)),
         }
         Ok(())
@@ -190,6 +201,15 @@ mod tests {
         }
         let error = names("{kind: Secret, apiVersion: v1, data: {a: 'se cret'}}").unwrap_err();
         assert_eq!(error, "f.yaml, document 0: not a Secret as Kubernetes has them");
+    }
+
+    #[test]
+    fn base64_in_lines_is_the_secret_that_kubernetes_reads() {
+        let text =
+            "kind: Secret\napiVersion: v1\ndata:\n  a: |\n    c2Vj\n    cmV0\n  b: \"c2Vj\\r\\ncmV0\"\n";
+        let found = parse(Path::new("f.yaml"), text.as_bytes()).unwrap();
+        let data = found.secrets[0].data.as_ref().unwrap();
+        assert_eq!((&*data["a"].0, &*data["b"].0), (&b"secret"[..], &b"secret"[..]));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What this host must be able to do for containers to start: `doctor` says whether it can, `up` refuses where it
-//! cannot, and they agree.
+//! What this host must be able to do for containers to start: `doctor` says whether it can. `up` asks before anything else
+//! only where it runs without limits; an account with all rights meets what is missing at the container that needs it.
 
 use os::probe::Capability;
 

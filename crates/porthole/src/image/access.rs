@@ -12,6 +12,7 @@ use k8s_openapi::api::core::v1::Secret;
 
 use crate::cli::Root;
 use crate::failure::{Exit, Failure, code};
+use crate::manifest;
 
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Registry")]
@@ -130,7 +131,7 @@ impl PullSecret {
     }
 
     fn parse(text: &str, name: String) -> anyhow::Result<PullSecret> {
-        let Ok(secret) = serde_saphyr::from_str::<Secret>(text) else {
+        let Some(secret) = serde_saphyr::from_str(text).ok().and_then(manifest::secret) else {
             bail!("{name} is no Secret: {WANTED}")
         };
         PullSecret::of(secret, name)
@@ -161,6 +162,9 @@ mod tests {
         let plain =
             "apiVersion: v1\nkind: Secret\ntype: kubernetes.io/dockercfg\nstringData:\n  .dockercfg: '{}'\n";
         assert_eq!(parsed(plain).unwrap().kind, "kubernetes.io/dockercfg");
+        let block =
+            "apiVersion: v1\nkind: Secret\ntype: kubernetes.io/dockercfg\ndata:\n  .dockercfg: |\n    e30=\n";
+        assert_eq!(parsed(block).unwrap().bytes, b"{}");
         for (bad, why) in [
             ("{kind: Secret, type: Opaque, data: {a: c2VjcmV0}}", "has the type \"Opaque\""),
             ("{type: kubernetes.io/dockercfg, data: {a: c2VjcmV0}}", "has no data \".dockercfg\""),
