@@ -19,6 +19,11 @@ use testbed::image::{ImageBuilder, Layer};
 use testbed::registry::{Options, Registry};
 
 const ROUNDS: u32 = 100;
+/// Each moves many megabytes.
+const LARGE_ROUNDS: u32 = 20;
+/// Above what comes as one, with an end that is no whole segment.
+const LARGE: usize = (17 << 20) + 12_345;
+const SEGMENT: u64 = 4 << 20;
 const LAYERS: usize = 4;
 const FILES: usize = 12;
 
@@ -107,6 +112,12 @@ fn image() -> ImageBuilder {
 /// are on Windows.
 fn whole_image() -> ImageBuilder {
     image().layer(Layer::new().hard_link("copy", "layer0/file0"))
+}
+
+/// One whose layer comes in segments.
+fn large_image() -> ImageBuilder {
+    let layer = Layer::new().file("large", noise(LARGE, 7), 0o644).file("small", noise(1000, 8), 0o644);
+    ImageBuilder::new("linux", "amd64").layer(layer)
 }
 
 /// Bytes that do not compress.
@@ -207,19 +218,18 @@ fn a_pull_of_an_image_that_is_unpacked_whole_dies_as_harmlessly() {
     assert!(last("part-discarded") > 0, "the layers stay beside the whole: {passed_by:?}");
 }
 
-#[test]
-fn a_pull_killed_at_a_hundred_random_moments_is_done_again_and_leaks_nothing() {
-    let bench = Bench::new(&image());
+/// Kills so many pulls, each at a moment of its own.
+fn killed_at_random(bench: &Bench, rounds: u32) {
     let begun = Instant::now();
     bench.pull();
     let length = begun.elapsed();
     bench.remove();
-    let (whole, empty) = good(&bench);
+    let (whole, empty) = good(bench);
     let mut moments = Moments::new();
     let (mut killed, mut tries) = (0, 0);
-    while killed < ROUNDS {
+    while killed < rounds {
         tries += 1;
-        assert!(tries <= 5 * ROUNDS, "only {killed} of {tries} pulls were killed in time");
+        assert!(tries <= 5 * rounds, "only {killed} of {tries} pulls were killed in time");
         let moment = moments.before(length.max(Duration::from_millis(20)));
         let mut child = bench.command(&["pull", &bench.name]).spawn().expect("porthole runs");
         // The one place where time is the condition: the kill is to come at a moment, not after an event.
@@ -232,5 +242,24 @@ fn a_pull_killed_at_a_hundred_random_moments_is_done_again_and_leaks_nothing() {
         killed += 1;
         bench.recovers(&format!("kill {killed}, after {moment:?}, {moments:?}"), &whole, &empty);
     }
+}
+
+#[test]
+fn a_pull_killed_at_a_hundred_random_moments_is_done_again_and_leaks_nothing() {
+    let bench = Bench::new(&image());
+    killed_at_random(&bench, ROUNDS);
     assert!(!bench.registry.requests().is_empty());
+}
+
+/// Several parts of it are under way at any moment, of which only those before the first gap may count.
+#[test]
+fn a_pull_in_segments_killed_at_twenty_random_moments_is_done_again_and_leaks_nothing() {
+    let bench = Bench::new(&large_image());
+    killed_at_random(&bench, LARGE_ROUNDS);
+    let ranges = bench.registry.requests().into_iter().filter_map(|request| request.range);
+    let begins = ranges.filter_map(|range| range.strip_prefix("bytes=")?.split('-').next()?.parse().ok());
+    let begins: Vec<u64> = begins.collect();
+    assert!(begins.contains(&SEGMENT), "it came as one: {begins:?}");
+    let resumed = |at: &u64| !at.is_multiple_of(SEGMENT);
+    assert!(begins.iter().any(resumed), "no pull went on where another was killed: {begins:?}");
 }

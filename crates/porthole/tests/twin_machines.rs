@@ -4,9 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use testbed::guard::Resource;
 use testbed::machine::{Machine, Options};
 
 const PATIENCE: Duration = Duration::from_secs(60);
+/// A word that the containers' programs have and no other on this host; there is no such file.
+const MARK: &str = "mark-of-a-container";
 
 /// A directory that both machines see, with an image and a pod in it.
 struct Share {
@@ -22,8 +25,9 @@ impl Share {
         std::fs::copy(env!("CARGO_BIN_EXE_porthole"), dir.path().join("porthole")).unwrap();
         let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  hostNetwork: true\n\
                    \x20 securityContext: {windowsOptions: {hostProcess: true}}\n\
-                   \x20 containers:\n  - {name: main, image: 'dir:app', command: [./fixture, lines, '0', '50']}\n";
-        std::fs::write(dir.path().join("pod.yaml"), pod).unwrap();
+                   \x20 containers:\n  - {name: main, image: 'dir:app', command: [./fixture, lines, '0', '50', MARK]}\n";
+        let mark = dir.path().join(MARK);
+        std::fs::write(dir.path().join("pod.yaml"), pod.replace("MARK", mark.to_str().unwrap())).unwrap();
         Share { dir }
     }
 
@@ -36,6 +40,13 @@ impl Share {
         let up = ["up".to_owned(), self.path("pod.yaml").display().to_string()];
         let options = Options::default().share(self.dir.path());
         Machine::start(name, options.on_boot(self.path("porthole").display().to_string(), up)).unwrap()
+    }
+
+    /// The containers' own processes in all machines, as the host sees them.
+    fn containers(&self) -> Vec<Resource> {
+        let pids = seen_from_outside(&self.path(MARK));
+        // With its start: another process may get the number.
+        pids.into_iter().filter_map(|pid| Resource::process(pid).ok()).collect()
     }
 
     fn ps(&self, machine: &Machine) -> Value {
@@ -57,16 +68,15 @@ impl Share {
     }
 }
 
-/// The host's process ids of programs with this file, in whatever namespace.
-fn seen_from_outside(program: &Path) -> Vec<u32> {
+/// The host's process ids of programs with this path among their words, in whatever namespace.
+fn seen_from_outside(path: &Path) -> Vec<u32> {
     let pids = std::fs::read_dir("/proc").unwrap().filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok());
-    let runs =
-        |pid: &u32| std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| holds(&line, program));
+    let runs = |pid: &u32| std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| holds(&line, path));
     pids.filter(runs).collect()
 }
 
-fn holds(line: &[u8], program: &Path) -> bool {
-    let text = program.to_str().unwrap().as_bytes();
+fn holds(line: &[u8], path: &Path) -> bool {
+    let text = path.to_str().unwrap().as_bytes();
     line.windows(text.len()).any(|window| window == text)
 }
 
@@ -84,6 +94,8 @@ fn two_machines_do_not_collide_and_a_reboot_ends_only_its_own() {
     }
     let agents = seen_from_outside(&share.path("porthole"));
     assert_eq!(agents.len(), 2, "{agents:?}");
+    let containers = share.containers();
+    assert_eq!(containers.len(), 2, "{containers:?}");
 
     let generation = one.generation();
     one.command("reboot").status().unwrap();
@@ -95,6 +107,10 @@ fn two_machines_do_not_collide_and_a_reboot_ends_only_its_own() {
     let now = seen_from_outside(&share.path("porthole"));
     assert_eq!(now.len(), 2, "{now:?}");
     assert_eq!(now.iter().filter(|pid| agents.contains(pid)).count(), 1, "{agents:?} {now:?}");
+    // Nor did its container; the other's process ended with the boot, and the restart is a new one.
+    let left = share.containers();
+    assert_eq!(left.len(), 2, "{left:?}");
+    assert_eq!(left.iter().filter(|one| containers.contains(one)).count(), 1, "{containers:?} {left:?}");
 }
 
 #[test]

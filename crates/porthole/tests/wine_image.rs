@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use testbed::image::{Image, ImageBuilder, Layer};
 use testbed::registry::{Options, Registry};
-use testbed::wine::{Output, Wine};
+use testbed::webhook::Ca;
+use testbed::wine::{Output, Wine, WineBuilder};
 
 const PATIENCE: Duration = Duration::from_secs(120);
+/// Where Wine, too, finds which Windows it is.
+const CURRENT_VERSION: &str = r"HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion";
 const DOCKERFILE: &str = "# escape=`\nFROM hpc\nWORKDIR C:\\app\nCOPY bin\\agent.exe .\nCOPY conf conf\\\n\
                           ENTRYPOINT [\"agent.exe\"]\n";
 
@@ -25,11 +28,21 @@ struct Desk {
 
 impl Desk {
     fn new() -> Desk {
+        Desk::on(Wine::builder())
+    }
+
+    /// A host with this build of Windows.
+    fn of_build(build: u32, revision: u32) -> Desk {
+        let version = Wine::builder().registry(CURRENT_VERSION, "CurrentBuildNumber", build.to_string());
+        Desk::on(version.registry(CURRENT_VERSION, "UBR", revision))
+    }
+
+    fn on(builder: WineBuilder) -> Desk {
         let exe = PathBuf::from(std::env::var_os("PORTHOLE_EXE").expect("PORTHOLE_EXE is set by the gate"));
         let dir = tempfile::tempdir().expect("a directory");
         let fixture = PathBuf::from(std::env::var_os("FIXTURE_EXE").expect("FIXTURE_EXE is set by the gate"));
         let [ours, theirs] = [&exe, &fixture].map(|exe| exe.parent().expect("a directory").to_owned());
-        let wine = Wine::builder().bind(dir.path()).bind(ours).bind(theirs).start();
+        let wine = builder.bind(dir.path()).bind(ours).bind(theirs).start();
         Desk { wine: wine.expect("Wine"), exe, fixture, dir }
     }
 
@@ -57,11 +70,14 @@ impl Desk {
 
 /// For a build that no host has: HostProcess containers do not mind. Without hives.
 fn windows_image(word: &str) -> Image {
-    let files = Layer::new().directory("Hives", 0o755).file("Files/app/word.txt", word, 0o644);
-    let image = ImageBuilder::new("windows", "amd64").os_version("10.0.14393.1").layer(files);
-    let image = image.entrypoint(["app.exe"]);
     let linux = ImageBuilder::new("linux", "amd64").build().expect("made");
-    Image::index(&[linux, image.build().expect("made")])
+    Image::index(&[linux, image_for("10.0.14393.1", word)])
+}
+
+fn image_for(version: &str, word: &str) -> Image {
+    let files = Layer::new().directory("Hives", 0o755).file("Files/app/word.txt", word, 0o644);
+    let image = ImageBuilder::new("windows", "amd64").os_version(version).layer(files);
+    image.entrypoint(["app.exe"]).build().expect("made")
 }
 
 // proves: HP-16 wine
@@ -121,8 +137,8 @@ fn the_executable_pulls_lists_and_removes_while_a_file_is_open() {
     let name = format!("{}/try/app:1", registry.address());
     let pulled = desk.json(&["pull", &name])["images"][0].clone();
     assert_eq!(pulled["platform"], "windows/amd64 10.0.14393.1");
-    assert_eq!(desk.json(&["ls"])["images"][0]["names"], serde_json::json!([name]));
-    assert_eq!(desk.json(&["inspect", &name])["images"][0]["entrypoint"], serde_json::json!(["app.exe"]));
+    assert_eq!(desk.json(&["ls"])["images"][0]["names"], json!([name]));
+    assert_eq!(desk.json(&["inspect", &name])["images"][0]["entrypoint"], json!(["app.exe"]));
     let words = |room: &str| {
         let mut files = files_below(&desk.path("root/images").join(room));
         files.retain(|path| path.ends_with("app/word.txt"));
@@ -141,7 +157,7 @@ fn the_executable_pulls_lists_and_removes_while_a_file_is_open() {
     BufReader::new(running.stdout.take().expect("a pipe")).read_line(&mut said).expect("text");
     assert_eq!(said.trim(), "locked");
     desk.ok(&["rm", &name]);
-    assert_eq!(desk.json(&["ls"])["images"], serde_json::json!([]));
+    assert_eq!(desk.json(&["ls"])["images"], json!([]));
     assert_eq!(words("flat"), Vec::<PathBuf>::new());
     // It can come back while the old one is still open.
     desk.ok(&["pull", &name]);
@@ -150,4 +166,86 @@ fn the_executable_pulls_lists_and_removes_while_a_file_is_open() {
     // What was open goes from the disk with whichever verb comes next.
     desk.ok(&["fsck"]);
     assert_eq!((words("flat").len(), words("trash")), (1, Vec::new()));
+}
+
+/// What the verbs find out of an index of three builds on a host that has this one: what `explain` says of each with
+/// process isolation, and what `pull` takes.
+fn found_on(build: u32, revision: u32, name: &str) -> (Value, Vec<Value>, Value) {
+    let desk = Desk::of_build(build, revision);
+    let explained = desk.json(&["explain", "--isolation", "process", name]);
+    let candidates = explained["candidates"].as_array().expect("a list").iter();
+    let verdict = |each: &Value| json!([each["platform"]["os.version"], each["fits"], each["chosen"]]);
+    let verdicts = candidates.map(verdict).collect();
+    let pulled = desk.json(&["pull", name])["images"][0]["platform"].clone();
+    let words = files_below(&desk.path("root/images/flat"));
+    let word = words.iter().find(|path| path.ends_with("app/word.txt")).expect("it is unpacked");
+    assert_eq!(json!(format!("windows/amd64 {}", std::fs::read_to_string(word).expect("there"))), pulled);
+    (explained["host"]["osVersion"].clone(), verdicts, pulled)
+}
+
+// proves: RT-09 wine
+#[test]
+fn the_executable_takes_what_is_for_the_build_of_its_own_host() {
+    let registry = Registry::start(Options::default()).expect("a registry");
+    let versions = ["10.0.17763.1", "10.0.20348.1", "10.0.26100.1"];
+    let index = Image::index(&versions.map(|version| image_for(version, version)));
+    registry.push(&index, "try/app:1").expect("pushed");
+    let name = format!("{}/try/app:1", registry.address());
+    let verdicts = |fitting: [bool; 3], chosen: &str| -> Vec<_> {
+        let each = versions.iter().zip(fitting);
+        each.map(|(version, fits)| json!([version, fits, *version == chosen])).collect()
+    };
+    // Neither the first nor the last, and the one beside it.
+    assert_eq!(
+        found_on(20348, 2031, &name),
+        (
+            json!("10.0.20348.2031"),
+            verdicts([false, true, false], versions[1]),
+            json!("windows/amd64 10.0.20348.1")
+        )
+    );
+    assert_eq!(
+        found_on(26100, 4046, &name),
+        (
+            json!("10.0.26100.4046"),
+            verdicts([false, true, true], versions[2]),
+            json!("windows/amd64 10.0.26100.1")
+        )
+    );
+}
+
+#[test]
+fn over_tls_the_executable_pulls_from_whom_it_trusts_and_keeps_nothing_of_others() {
+    let registry = Registry::start(Options::default()).expect("a registry");
+    registry.push(&windows_image("sealed"), "try/app:1").expect("pushed");
+    let authority = Ca::new().expect("an authority");
+    let front = registry.with_tls(&authority).expect("TLS");
+    let address = front.address().to_string();
+    let desk = Desk::new();
+    let certs = desk.path("certs.d").join(format!("{}_", address.replace(':', "_")));
+    std::fs::create_dir_all(&certs).expect("made");
+    let hosts = format!("server = \"https://{address}\"\nca = \"ca.pem\"\n");
+    std::fs::write(certs.join("hosts.toml"), hosts).expect("written");
+    let trust = |authority: &Ca| std::fs::write(certs.join("ca.pem"), authority.pem()).expect("written");
+    let (name, dir) = (format!("{address}/try/app:1"), desk.wine.windows_path(desk.path("certs.d")));
+    let pull = ["pull", "--hosts-dir", &dir, &name];
+
+    trust(&Ca::new().expect("another"));
+    let refused = desk.run(&pull);
+    assert_eq!(refused.code, 1, "{}{}", refused.stdout, refused.stderr);
+    let said = refused.stderr.lines().last().unwrap_or_default();
+    let sentence = format!("the certificate of {address} is not one that this host trusts");
+    assert!(said.starts_with("porthole: ") && said.contains(&sentence), "{}", refused.stderr);
+    assert_eq!(registry.requests(), [], "it was asked for the image all the same");
+    assert_eq!(desk.json(&["ls"])["images"], json!([]));
+    for room in ["blobs", "ingest", "layers", "flat", "records"] {
+        assert_eq!(files_below(&desk.path("root/images").join(room)), Vec::<PathBuf>::new(), "{room}");
+    }
+
+    trust(&authority);
+    assert_eq!(desk.json(&pull)["images"][0]["reference"], name.as_str());
+    assert_eq!(desk.json(&["ls"])["images"][0]["names"], json!([name]));
+    let words = files_below(&desk.path("root/images/flat"));
+    let word = words.iter().find(|path| path.ends_with("app/word.txt")).expect("it is unpacked");
+    assert_eq!(std::fs::read_to_string(word).expect("there"), "sealed");
 }
