@@ -112,27 +112,34 @@ fn two_at_once_are_two_clusters_and_leave_nothing() {
     }
 }
 
-#[test]
-fn nothing_is_left_when_the_owner_is_killed() {
+/// Somebody else must remove it all: the owner has no time left to.
+fn nothing_is_left_after(signal: &str) {
     let _alone = alone();
     build_tools();
     let mut owner = Owner::of("control-plane");
-    let (id, dir) = owner.holding();
-    assert!(!traces(&id, &dir).is_empty());
-    owner.end("KILL");
-    let clean = wait_for("the host to be clean", SOON, || Ok(traces(&id, &dir).is_empty().then_some(())));
-    clean.unwrap_or_else(|error| panic!("{error}: {:#?}", traces(&id, &dir)));
+    let held = owner.holding();
+    owner.end(signal);
+    held.wait_until_gone(SOON);
+}
+
+#[test]
+fn nothing_is_left_when_the_owner_is_killed() {
+    nothing_is_left_after("KILL");
 }
 
 #[test]
 fn nothing_is_left_when_the_owner_is_interrupted() {
+    nothing_is_left_after("INT");
+}
+
+#[test]
+fn nothing_is_left_when_the_owner_panics() {
     let _alone = alone();
     build_tools();
     let mut owner = Owner::of("control-plane");
-    let (id, dir) = owner.holding();
-    owner.end("INT");
-    let clean = wait_for("the host to be clean", SOON, || Ok(traces(&id, &dir).is_empty().then_some(())));
-    clean.unwrap_or_else(|error| panic!("{error}: {:#?}", traces(&id, &dir)));
+    let held = owner.holding();
+    owner.panic();
+    assert_eq!(held.traces(), [""; 0], "it was to wait for that before it ended");
 }
 
 #[test]
