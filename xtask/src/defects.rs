@@ -21,6 +21,7 @@ use table::DEFECTS;
 mod table;
 
 const NOT_CAUGHT: u8 = 4;
+const TABLE: &str = "xtask/src/defects/table.rs";
 /// What the gate in the copy leaves there.
 const RESULTS: &str = "target/porthole-tests/results.json";
 
@@ -99,7 +100,9 @@ fn run_all() -> Result<ExitCode> {
 impl Proof {
     fn of_all(stamp: Stamp) -> Proof {
         let Stamp { commit, dirty } = stamp;
-        let paths = DEFECTS.iter().flat_map(|defect| [defect.file, defect.test]).collect();
+        // The table itself, too: of a defect that is new nobody knows whether it is caught.
+        let files = DEFECTS.iter().flat_map(|defect| [defect.file, defect.test]);
+        let paths = files.chain([TABLE]).collect();
         Proof { pass: true, commit, dirty, paths, caught: DEFECTS.iter().map(Defect::caught).collect() }
     }
 }
@@ -133,7 +136,7 @@ impl Defect {
         let records: Vec<Record> = serde_json::from_str(&text)?;
         let of_tier = records.iter().filter(|record| record.tier == self.tier);
         let failed: Vec<_> = of_tier.filter(|record| record.result == Verdict::Failed).collect();
-        if let Some(broken) = failed.iter().find(|record| record.name == "prepare") {
+        if let Some(broken) = failed.iter().find(|record| record.name == results::PREPARE) {
             bail!("the {} tier did not start: {}", broken.target, broken.reason);
         }
         Ok(failed.iter().any(|record| record.name == self.caught_by))
@@ -238,7 +241,8 @@ mod tests {
     #[test]
     fn the_proof_is_about_the_code_and_the_tests_of_all_defects() {
         let proof = Proof::of_all(Stamp { commit: "c".into(), dirty: true });
-        assert!(proof.pass && proof.dirty);
+        assert!(proof.pass && proof.dirty && proof.paths.contains(TABLE));
+        assert!(repo_root().expect("root").join(TABLE).is_file());
         for defect in DEFECTS {
             assert!(
                 proof.paths.contains(defect.file) && proof.paths.contains(defect.test),

@@ -4,7 +4,7 @@
 //! and ends with exit code 1.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -32,12 +32,21 @@ pub(crate) struct Options {
     program: Option<PathBuf>,
 }
 
+/// One run of a suite: what it is to judge, and the tree that its proof will be about.
+#[derive(Debug)]
+struct Trial<'a> {
+    name: &'static str,
+    keep_peer: bool,
+    program: Option<&'a Path>,
+    stamp: &'a Stamp,
+}
+
 /// One slow suite; its verdict is committed as `docs/proofs/e2e-NAME.json`.
 #[derive(Debug)]
 struct Suite {
     name: &'static str,
     what: &'static str,
-    run: fn(&Options) -> Result<bool>,
+    run: fn(&Trial) -> Result<bool>,
 }
 
 const SUITES: &[Suite] = &[
@@ -80,7 +89,7 @@ const PATHS: &[&str] = &[
 struct Proof<'a, T: Serialize> {
     name: &'a str,
     pass: bool,
-    commit: String,
+    commit: &'a str,
     /// The tree had changes that the commit does not have.
     dirty: bool,
     paths: &'static [&'static str],
@@ -105,17 +114,24 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     }
     let suite = SUITES.iter().find(|suite| suite.name == options.name);
     let suite = suite.with_context(|| format!("no suite {}; see cargo xtask e2e list", options.name))?;
-    (suite.run)(options)
+    let stamp = Stamp::now()?;
+    let (keep_peer, program) = (options.keep_peer, options.program.as_deref());
+    (suite.run)(&Trial { name: suite.name, keep_peer, program, stamp: &stamp })
 }
 
 /// Every suite, also after one that is not content or could not run; none for one that is content, else why not.
-pub(crate) fn run_all() -> Vec<(&'static str, Option<String>)> {
+/// The stamp is the caller's: the first proof that is written makes the tree differ from its commit.
+pub(crate) fn run_all(stamp: &Stamp) -> Vec<(&'static str, Option<String>)> {
+    run_each(SUITES, stamp)
+}
+
+fn run_each(suites: &[Suite], stamp: &Stamp) -> Vec<(&'static str, Option<String>)> {
     let run = |suite: &Suite| {
         println!("=== {} ===", suite.name);
-        let options = Options { name: suite.name.into(), keep_peer: false, program: None };
-        (suite.name, why_not((suite.run)(&options)))
+        let trial = Trial { name: suite.name, keep_peer: false, program: None, stamp };
+        (suite.name, why_not((suite.run)(&trial)))
     };
-    SUITES.iter().map(run).collect()
+    suites.iter().map(run).collect()
 }
 
 fn why_not(end: Result<bool>) -> Option<String> {
@@ -126,26 +142,29 @@ fn why_not(end: Result<bool>) -> Option<String> {
     }
 }
 
-// === impl Options ===
+// === impl Trial ===
 
-impl Options {
+impl Trial<'_> {
     /// Whether a content suite is a proof: another program than this tree's says nothing of it.
     fn proves(&self, pass: bool) -> bool {
         pass && self.program.is_none()
     }
-}
 
-/// Writes what a suite found: to `docs/proofs` if it is content, and to `target/e2e` in any case.
-fn record<T: Serialize>(options: &Options, pass: bool, proves: &[Claim], found: &T) -> Result<()> {
-    let Stamp { commit, dirty } = Stamp::now()?;
-    let name = options.name.as_str();
-    let proof = Proof { name, pass, commit, dirty, paths: PATHS, proves, found };
-    let text = serde_json::to_string_pretty(&proof)? + "\n";
-    results::store(&directory()?.join(format!("{name}.json")), &text)?;
-    if options.proves(pass) {
-        results::store(&proof_path(name)?, &text)?;
+    /// Writes what a suite found: to `docs/proofs` if it is content, and to `target/e2e` in any case.
+    fn record<T: Serialize>(&self, pass: bool, proves: &[Claim], found: &T) -> Result<()> {
+        let text = self.proof(pass, proves, found)?;
+        results::store(&directory()?.join(format!("{}.json", self.name)), &text)?;
+        if self.proves(pass) {
+            results::store(&proof_path(self.name)?, &text)?;
+        }
+        Ok(())
     }
-    Ok(())
+
+    fn proof<T: Serialize>(&self, pass: bool, proves: &[Claim], found: &T) -> Result<String> {
+        let Stamp { commit, dirty } = self.stamp;
+        let proof = Proof { name: self.name, pass, commit, dirty: *dirty, paths: PATHS, proves, found };
+        Ok(serde_json::to_string_pretty(&proof)? + "\n")
+    }
 }
 
 fn proof_path(name: &str) -> Result<PathBuf> {
@@ -160,8 +179,8 @@ fn directory() -> Result<PathBuf> {
 }
 
 /// Our program, as a plain build makes it, unless another is to be judged.
-fn porthole(options: &Options) -> Result<PathBuf> {
-    if let Some(program) = &options.program {
+fn porthole(trial: &Trial) -> Result<PathBuf> {
+    if let Some(program) = trial.program {
         return program.canonicalize().with_context(|| format!("find {}", program.display()));
     }
     let mut command = cargo::command("build")?;
@@ -173,7 +192,24 @@ fn porthole(options: &Options) -> Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
+
+    /// Content with a proof that is about a tree which was clean at a commit called `begun`.
+    fn is_of_the_beginning(trial: &Trial) -> Result<bool> {
+        let proof: Value = serde_json::from_str(&trial.proof(true, &[], &json!({}))?)?;
+        Ok(proof["commit"] == "begun" && proof["dirty"] == false)
+    }
+
+    #[test]
+    fn the_proofs_of_one_run_are_all_about_the_tree_that_it_began_with() {
+        let suites = ["one", "two"].map(|name| Suite { name, what: "", run: is_of_the_beginning });
+        let stamp = |commit: &str, dirty| Stamp { commit: commit.into(), dirty };
+        assert_eq!(run_each(&suites, &stamp("begun", false)), [("one", None), ("two", None)]);
+        let later = run_each(&suites, &stamp("begun", true));
+        assert!(later.iter().all(|(_, why)| why.is_some()), "{later:?}");
+    }
 
     #[test]
     fn only_a_content_suite_has_no_reason() {

@@ -93,7 +93,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         return Ok(ExitCode::from(WRONG_USE));
     }
     if options.full {
-        records.extend(gate.slow_suites(crate::e2e::run_all()));
+        records.extend(gate.slow_suites(crate::e2e::run_all(&gate.stamp)));
     }
     records.extend(gate.status(&records));
     let path = results::write(&records, gate.whole())?;
@@ -145,7 +145,7 @@ impl Gate {
         prepared.unwrap_or_else(|error| {
             eprintln!("{}: {error:#}", tier.name());
             let reason = format!("{error:#}").lines().next().unwrap_or_default().to_owned();
-            vec![self.stamp.record(tier, "gate", tier.name(), "prepare").failed(reason)]
+            vec![self.stamp.record(tier, "gate", tier.name(), results::PREPARE).failed(reason)]
         })
     }
 
@@ -180,7 +180,7 @@ impl Gate {
     /// Each counts as a test of the foreign tier.
     fn slow_suites(&self, ends: Vec<(&'static str, Option<String>)>) -> Vec<Record> {
         let record = |(name, why): (&str, Option<String>)| {
-            let record = self.stamp.record(Tier::Foreign, "e2e", name, "the suite is content");
+            let record = self.stamp.record(Tier::Foreign, results::SLOW_SUITES, name, "the suite is content");
             match why {
                 None => record,
                 Some(why) => record.failed(why),

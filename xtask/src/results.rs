@@ -37,6 +37,14 @@ pub(crate) struct Record {
     pub(crate) dirty: bool,
 }
 
+/// The name of a record of a test program that did not end as one should.
+pub(crate) const THE_PROGRAM: &str = "the program itself";
+/// The name of a record of a tier that could not start.
+pub(crate) const PREPARE: &str = "prepare";
+
+/// The package, so to speak, of what the slow suites found.
+pub(crate) const SLOW_SUITES: &str = "e2e";
+
 /// The commit that records are stamped with.
 #[derive(Debug, Clone)]
 pub(crate) struct Stamp {
@@ -89,6 +97,19 @@ impl Record {
     pub(crate) fn skipped(mut self, reason: impl Into<String>) -> Self {
         (self.result, self.reason) = (Verdict::Skipped, reason.into());
         self
+    }
+
+    /// Whether this one, which stands for a whole program or tier that did not come to its end, makes what was known of
+    /// that test worthless.
+    fn replaces(&self, old: &Record) -> bool {
+        match &*self.name {
+            PREPARE => self.tier == old.tier,
+            _ => self.program() == old.program(),
+        }
+    }
+
+    fn program(&self) -> (Tier, &str, &str) {
+        (self.tier, &self.package, &self.target)
     }
 
     /// Which test of which program it is about.
@@ -156,7 +177,13 @@ pub(crate) fn write(new: &[Record], whole: &[Tier]) -> Result<PathBuf> {
 
 fn merge(old: Vec<Record>, new: &[Record], whole: &[Tier]) -> Vec<Record> {
     let again: BTreeSet<_> = new.iter().map(Record::test).collect();
-    let keeps = |record: &Record| !whole.contains(&record.tier) && !again.contains(&record.test());
+    // Those few that stand for more than a test.
+    let wide: Vec<_> = new.iter().filter(|record| [THE_PROGRAM, PREPARE].contains(&&*record.name)).collect();
+    let keeps = |old: &Record| {
+        !whole.contains(&old.tier)
+            && !again.contains(&old.test())
+            && !wide.iter().any(|record| record.replaces(old))
+    };
     let mut merged: Vec<Record> = old.into_iter().filter(keeps).collect();
     merged.extend_from_slice(new);
     merged
@@ -205,6 +232,18 @@ mod tests {
             stamp().record(Tier::Foreign, "e2e", "critest", "content"),
         ];
         assert_eq!(names(&merge(old, &new, &[Tier::Unit])), ["a_digest_is_held_to", "n", "content"]);
+    }
+
+    #[test]
+    fn a_program_that_did_not_end_well_and_a_tier_that_did_not_start_leave_no_earlier_pass() {
+        let twin = |target, name| stamp().record(Tier::Twin, "os", target, name);
+        let old = || vec![twin("twin_job", "a"), twin("twin_job", "b"), twin("twin_view", "c")];
+        let crashed = twin("twin_job", THE_PROGRAM).failed("killed");
+        assert_eq!(names(&merge(old(), &[crashed], &[])), ["c", THE_PROGRAM]);
+        let not_built = stamp().record(Tier::Twin, "gate", "twin", PREPARE).failed("does not compile");
+        let mut known = old();
+        known.push(stamp().record(Tier::Unit, "os", "lib", "d"));
+        assert_eq!(names(&merge(known, &[not_built], &[])), ["d", PREPARE]);
     }
 
     fn names(records: &[Record]) -> Vec<&str> {

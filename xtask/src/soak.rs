@@ -44,10 +44,11 @@ pub(crate) fn run() -> Result<bool> {
     fs::create_dir_all(&dir).with_context(|| format!("create {}", dir.display()))?;
     let path = dir.join("soak-report.json");
     drop(fs::remove_file(&path));
+    let stamp = Stamp::now()?;
     let code = suite::wait("soak", &mut soak(&path)?, LIMIT)?;
     // A test that grew has written what it saw before it failed.
     let report = fs::read_to_string(&path).with_context(|| format!("the soak ended with {code:?}"))?;
-    let outcome = outcome(code, &report, Stamp::now()?)?;
+    let outcome = outcome(code, &report, stamp)?;
     let text = serde_json::to_string_pretty(&outcome)?;
     results::store(&dir.join("soak.json"), &text)?;
     println!("{text}");

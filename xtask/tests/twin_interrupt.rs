@@ -1,12 +1,16 @@
 //! Whoever interrupts the gate finds nothing of its tests on the host afterwards.
 
+mod tree;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use testbed::guard::Guard;
 use testbed::process::wait_for;
+
+use tree::Tree;
 
 /// As patient as compiling a workspace of one file on a busy machine needs.
 const LONG: Duration = Duration::from_secs(300);
@@ -25,40 +29,12 @@ fn leaves_a_program_behind() {
 }
 "#;
 
-/// A workspace that the gate takes for its own.
-struct Tree(PathBuf);
-
-// === impl Tree ===
-
-impl Tree {
-    fn new(guard: &Guard) -> Tree {
-        let root = guard.dir().join("tree");
-        fs::create_dir_all(root.join("testbed/src")).expect("made");
-        let package = "[package]\nname = \"testbed\"\nversion = \"0.0.0\"\nedition = \"2024\"\n";
-        for (file, text) in [
-            ("Cargo.toml", "[workspace]\nresolver = \"3\"\nmembers = [\"testbed\"]\n"),
-            ("testbed/Cargo.toml", package),
-            ("testbed/src/lib.rs", LEAVES),
-        ] {
-            fs::write(root.join(file), text).expect("written");
-        }
-        Tree(root)
-    }
-
-    fn gate(&self, guard: &Guard) -> Child {
-        let mut gate = Command::new(env!("CARGO_BIN_EXE_xtask"));
-        gate.args(["test", "--tier", "unit"]).current_dir(&self.0).stdin(Stdio::null());
-        gate.env("CARGO_TARGET_DIR", self.0.join("target")).env_remove("CARGO_MANIFEST_DIR");
-        guard.mark(&mut gate).spawn().expect("the gate starts")
-    }
-
-    /// The process whose number is in a file, once it is there.
-    fn process(&self, name: &str) -> PathBuf {
-        let file = self.0.join("testbed").join(name);
-        let read = || Ok(fs::read_to_string(&file).ok());
-        let pid = wait_for(name, LONG, read).expect("the test runs");
-        Path::new("/proc").join(pid.trim())
-    }
+/// The process whose number is in a file of the test, once it is there.
+fn process(tree: &Tree, name: &str) -> PathBuf {
+    let file = tree.0.join("testbed").join(name);
+    let read = || Ok(fs::read_to_string(&file).ok());
+    let pid = wait_for(name, LONG, read).expect("the test runs");
+    Path::new("/proc").join(pid.trim())
 }
 
 fn runs(process: &Path) -> bool {
@@ -68,9 +44,10 @@ fn runs(process: &Path) -> bool {
 
 fn interrupted_by(signal: &str) {
     let guard = Guard::new("interrupt").expect("guard");
-    let tree = Tree::new(&guard);
-    let mut gate = tree.gate(&guard);
-    let (test, left) = (tree.process("test"), tree.process("left"));
+    let tree = Tree::new(guard.dir().join("tree"), LEAVES);
+    let mut gate = tree.gate(&["--tier", "unit"]);
+    let mut gate = guard.mark(&mut gate).spawn().expect("the gate starts");
+    let (test, left) = (process(&tree, "test"), process(&tree, "left"));
     assert!(runs(&test) && runs(&left));
 
     let killed = Command::new("kill").args([signal, &gate.id().to_string()]).status();

@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::{Claim, Options, record};
+use super::{Claim, Trial};
 
 /// One thing that is looked at. Later ones may need what earlier ones made.
 pub(super) struct Check<T> {
@@ -49,11 +49,11 @@ impl Found {
         self.checks.push(Checked { part, name, pass: said.is_empty(), said });
     }
 
-    pub(super) fn conclude(&self, options: &Options, proves: &[Claim]) -> Result<bool> {
+    pub(super) fn conclude(&self, trial: &Trial, proves: &[Claim]) -> Result<bool> {
         let passed = self.checks.iter().filter(|check| check.pass).count();
         let pass = passed == self.checks.len();
         println!("{passed} of {} checks passed", self.checks.len());
-        record(options, pass, proves, self)?;
+        trial.record(pass, proves, self)?;
         Ok(pass)
     }
 }

@@ -15,7 +15,7 @@ use testbed::cri::{Runtime, World};
 use testbed::tools::go::GO_TOOLS;
 use testbed::tools::{progress, repo_root};
 
-use super::{Claim, Options, directory, porthole, proof_path, record};
+use super::{Claim, Trial, directory, porthole, proof_path};
 use crate::gate::suite::static_fixture;
 use crate::results;
 use allowed::Allowed;
@@ -63,11 +63,11 @@ pub(super) struct Row {
     said: String,
 }
 
-pub(super) fn run(options: &Options) -> Result<bool> {
+pub(super) fn run(trial: &Trial) -> Result<bool> {
     let allowed = Allowed::read(&repo_root()?, REASONS)?;
     let fixture = static_fixture()?;
-    let peer = if options.keep_peer { kept_peer()? } else { containerd(&fixture)? };
-    let program = porthole(options)?;
+    let peer = if trial.keep_peer { kept_peer()? } else { containerd(&fixture)? };
+    let program = porthole(trial)?;
     let ours = progress::step("critest on porthole", || {
         let world = World::start("critest-porthole", &fixture, &[&program])?;
         let mut runtime = Runtime::porthole(&world, &program)?;
@@ -76,7 +76,7 @@ pub(super) fn run(options: &Options) -> Result<bool> {
     let specs = rows(&peer, &ours);
     let passed = allowed.passed(&specs);
     let found = Found { critest: version("critest")?, containerd: version("containerd")?, passed, specs };
-    conclude(options, &found, &allowed)
+    conclude(trial, &found, &allowed)
 }
 
 fn containerd(fixture: &Path) -> Result<Vec<Spec>> {
@@ -133,7 +133,7 @@ fn shortened(said: &str) -> String {
     said.chars().take(300).collect()
 }
 
-fn conclude(options: &Options, found: &Found, allowed: &Allowed) -> Result<bool> {
+fn conclude(trial: &Trial, found: &Found, allowed: &Allowed) -> Result<bool> {
     let complaints = allowed.complaints(&found.specs);
     for complaint in &complaints {
         println!("{complaint}");
@@ -148,9 +148,9 @@ fn conclude(options: &Options, found: &Found, allowed: &Allowed) -> Result<bool>
         found.containerd,
         if pass { "content" } else { "not content" }
     );
-    record(options, pass, PROVES, found)?;
+    trial.record(pass, PROVES, found)?;
     let page = page::render(found, allowed);
-    let path = if options.proves(pass) { repo_root()?.join(PAGE) } else { directory()?.join("critest.md") };
+    let path = if trial.proves(pass) { repo_root()?.join(PAGE) } else { directory()?.join("critest.md") };
     results::store(&path, &page)?;
     Ok(pass)
 }

@@ -14,7 +14,7 @@ use testbed::tools::{progress, repo_root, windows};
 
 use super::critest::allowed::Allowed;
 use super::critest::{CHOICES, Row, rows, version};
-use super::{Claim, Options, directory, record};
+use super::{Claim, Trial, directory};
 use crate::results;
 use crictl::Step;
 
@@ -40,10 +40,10 @@ struct Found {
     specs: Vec<Row>,
 }
 
-pub(super) fn run(options: &Options) -> Result<bool> {
+pub(super) fn run(trial: &Trial) -> Result<bool> {
     let allowed = Allowed::read(&repo_root()?, REASONS)?;
     let fixture = windows::build_exe("fixture", "fixture", "dev")?;
-    let porthole = match &options.program {
+    let porthole = match trial.program {
         Some(program) => program.canonicalize().with_context(|| format!("find {}", program.display()))?,
         // The one that the gate judges too.
         None => windows::build_exe("porthole", "porthole", "release")?,
@@ -52,7 +52,7 @@ pub(super) fn run(options: &Options) -> Result<bool> {
     let (crictl, specs) = judged(&porthole, &fixture)?;
     let passed = allowed.passed(&specs);
     let seconds = begun.elapsed().as_secs();
-    conclude(options, &Found { critest: version("critest")?, passed, seconds, crictl, specs }, &allowed)
+    conclude(trial, &Found { critest: version("critest")?, passed, seconds, crictl, specs }, &allowed)
 }
 
 fn judged(porthole: &Path, fixture: &Path) -> Result<(Vec<Step>, Vec<Row>)> {
@@ -82,7 +82,7 @@ fn new_log(name: &str) -> Result<PathBuf> {
     }
 }
 
-fn conclude(options: &Options, found: &Found, allowed: &Allowed) -> Result<bool> {
+fn conclude(trial: &Trial, found: &Found, allowed: &Allowed) -> Result<bool> {
     let complaints = allowed.complaints(&found.specs);
     let pass = complaints.is_empty();
     complaints.iter().for_each(|complaint| println!("{complaint}"));
@@ -95,10 +95,10 @@ fn conclude(options: &Options, found: &Found, allowed: &Allowed) -> Result<bool>
         found.seconds,
         if pass { "content" } else { "not content" }
     );
-    record(options, pass, PROVES, found)?;
+    trial.record(pass, PROVES, found)?;
     let page = page::render(found, allowed);
     let file =
-        if options.proves(pass) { repo_root()?.join(PAGE) } else { directory()?.join("critest-windows.md") };
+        if trial.proves(pass) { repo_root()?.join(PAGE) } else { directory()?.join("critest-windows.md") };
     results::store(&file, &page)?;
     Ok(pass)
 }

@@ -7,7 +7,7 @@ use testbed::cri::{Runtime, World};
 use testbed::tools::{debian, go_tool, progress};
 
 use super::checks::{Check, Found};
-use super::{Claim, Options, directory, porthole};
+use super::{Claim, Trial, directory, porthole};
 use crate::gate::suite::static_fixture;
 use cluster::Cluster;
 
@@ -24,10 +24,10 @@ const PROVES: &[Claim] = &[
     Claim { id: "HP-30", level: "cluster" },
 ];
 
-pub(super) fn run(options: &Options) -> Result<bool> {
+pub(super) fn run(trial: &Trial) -> Result<bool> {
     debian::ensure(&["curl", "iptables"])?;
     go_tool("kubelet")?;
-    let (fixture, program) = (static_fixture()?, porthole(options)?);
+    let (fixture, program) = (static_fixture()?, porthole(trial)?);
     let mut found = Found::default();
     let alone = progress::step("a kubelet without a cluster", || {
         let world = World::start("kubelet-alone", &fixture, &[&program])?;
@@ -53,7 +53,7 @@ pub(super) fn run(options: &Options) -> Result<bool> {
         keep_logs(&cluster.world, &["kubelet-joined", "porthole"], "joined")
     });
     found.part("cluster", "the kubelet starts and ends", joined);
-    found.conclude(options, PROVES)
+    found.conclude(trial, PROVES)
 }
 
 fn keep_logs(world: &World, names: &[&str], of: &str) -> Result<()> {

@@ -13,7 +13,7 @@ use testbed::registry::{self, Registry};
 use testbed::tools::{debian, progress, windows, windows_go_tool};
 
 use super::checks::Found;
-use super::{Claim, Options, directory};
+use super::{Claim, Trial, directory};
 use checks::{CHECKS, Node};
 
 mod checks;
@@ -28,10 +28,10 @@ const PROVES: &[Claim] = &[
 ];
 const IMAGE: &str = "try/fixture:1";
 
-pub(super) fn run(options: &Options) -> Result<bool> {
+pub(super) fn run(trial: &Trial) -> Result<bool> {
     debian::ensure(&["curl"])?;
     windows_go_tool("kubelet")?;
-    let (fixture, program) = (windows::build_exe("fixture", "fixture", "dev")?, porthole(options)?);
+    let (fixture, program) = (windows::build_exe("fixture", "fixture", "dev")?, porthole(trial)?);
     let mut found = Found::default();
     let lived = progress::step("a kubelet.exe in a cluster", || {
         let registry = Registry::start(registry::Options::default())?;
@@ -45,12 +45,12 @@ pub(super) fn run(options: &Options) -> Result<bool> {
         node.machine.check()
     });
     found.part("node", "porthole.exe and kubelet.exe run to the end", lived);
-    found.conclude(options, PROVES)
+    found.conclude(trial, PROVES)
 }
 
 /// As a plain build makes it, unless another is to be judged.
-fn porthole(options: &Options) -> Result<PathBuf> {
-    match &options.program {
+fn porthole(trial: &Trial) -> Result<PathBuf> {
+    match trial.program {
         Some(program) => program.canonicalize().with_context(|| format!("find {}", program.display())),
         None => windows::build_exe("porthole", "porthole", "dev"),
     }

@@ -1,7 +1,7 @@
 //! From what a test program left behind to one record per test.
 
 use crate::libtest::{self, Outcome, Report};
-use crate::results::{Counts, Record, Stamp, Verdict};
+use crate::results::{Counts, Record, Stamp, THE_PROGRAM, Verdict};
 use crate::tier::Tier;
 
 /// A test program that ran.
@@ -27,7 +27,7 @@ pub(super) fn judge(stamp: &Stamp, tier: Tier, package: &str, target: &str, run:
     let left = (!run.left.is_empty()).then(|| format!("left processes behind: {}", run.left.join(", ")));
     for doubt in doubt(&report, run.code).into_iter().chain(left) {
         eprintln!("{package} {target}: {doubt}");
-        records.push(record("the program itself").failed(doubt));
+        records.push(record(THE_PROGRAM).failed(doubt));
     }
     show(package, target, &records, run);
     records

@@ -11,7 +11,7 @@ use testbed::wine::Wine;
 use super::Gate;
 use super::program::{self, Ended};
 use super::programs::build;
-use crate::results::Record;
+use crate::results::{self, Record};
 use crate::tier::Tier;
 
 /// Packages whose own tests run on Windows too: the shelf for the operating system has the same API there.
@@ -51,7 +51,7 @@ impl Gate {
                 program::judge(&self.stamp, Tier::Wine, package, &built.name, &run)
             }
             Err(error) => {
-                let record = self.stamp.record(Tier::Wine, package, &built.name, "the program itself");
+                let record = self.stamp.record(Tier::Wine, package, &built.name, results::THE_PROGRAM);
                 vec![record.failed(format!("{error:#}"))]
             }
         }

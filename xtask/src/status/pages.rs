@@ -151,6 +151,25 @@ fn the_triage_is_of_the_version_that_we_build() {
 }
 
 #[test]
+fn the_readme_names_the_versions_of_rust_and_go_that_are_wanted() {
+    let cargo: toml::Table = page("Cargo.toml").parse().expect("TOML");
+    let rust = cargo["workspace"]["package"]["rust-version"].as_str().expect("a version");
+    let go = GO_TOOLS.iter().map(|tool| wanted_go(&page(&format!("{}/go.mod", tool.module))));
+    let go = go.max().expect("a module").map(|part| part.to_string()).join(".");
+    let readme = page("README.md");
+    for wanted in [format!("Rust {rust} "), format!("Go {go} ")] {
+        assert!(readme.contains(&wanted), "README.md does not say {wanted}");
+    }
+}
+
+/// The version in a module's line `go 1.26.0`.
+fn wanted_go(module: &str) -> [u32; 3] {
+    let line = module.lines().find_map(|line| line.strip_prefix("go ")).expect("a version");
+    let parts: Vec<u32> = line.split('.').map(|part| part.parse().expect("a number")).collect();
+    parts.try_into().expect("three parts")
+}
+
+#[test]
 fn the_guidance_answers_every_row_of_the_proposals() {
     let page = page(GUIDANCE);
     for asked in GUIDED {

@@ -22,9 +22,13 @@ struct File {
     /// What does not say that its bar was met has not met it.
     #[serde(default)]
     pass: bool,
-    /// The tree had changes that the commit does not have.
-    #[serde(default)]
+    /// The tree had changes that the commit does not have. What does not say is not believed to have had none.
+    #[serde(default = "yes")]
     dirty: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 #[derive(Debug, Deserialize)]
@@ -127,7 +131,10 @@ mod tests {
             repo.git(&["add", "."]);
             repo.git(&["-c", "user.name=n", "-c", "user.email=e", "commit", "--quiet", "-m", "first"]);
             let proof = |more: &str| {
-                format!(r#"{{"commit":"{}","paths":["crates/a"]{more}}}"#, repo.git(&["rev-parse", "HEAD"]))
+                format!(
+                    r#"{{"commit":"{}","paths":["crates/a"],"dirty":false{more}}}"#,
+                    repo.git(&["rev-parse", "HEAD"])
+                )
             };
             let claim = r#","proves":[{"id":"HP-07","level":"twin"}]"#;
             repo.write("docs/proofs/bench-a.json", &proof(&format!(r#","pass":true{claim}"#)));
@@ -135,7 +142,9 @@ mod tests {
             repo.write("docs/proofs/defects.json", &proof(""));
             repo.write("docs/proofs/e2e-a-wine.json", &proof(""));
             repo.write("docs/proofs/mutants-a.json", &proof(""));
-            repo.write("docs/proofs/other.json", &proof(&format!(r#","pass":false,"dirty":true{claim}"#)));
+            let other = proof(&format!(r#","pass":false{claim}"#));
+            repo.write("docs/proofs/other.json", &other.replace(r#""dirty":false"#, r#""dirty":true"#));
+            repo.write("docs/proofs/unsaid.json", &proof("").replace(r#","dirty":false"#, ""));
             repo
         }
 
@@ -160,20 +169,23 @@ mod tests {
     #[test]
     fn a_proof_is_stale_when_what_it_is_about_has_changed() {
         let repo = Repo::new();
-        // Made on a tree that no commit has.
-        assert_eq!(repo.stale(), ["other"]);
+        // Made on a tree that no commit has, or that may be such a one.
+        assert_eq!(repo.stale(), ["other", "unsaid"]);
         repo.write("README.md", "after");
-        assert_eq!(repo.stale(), ["other"]);
+        assert_eq!(repo.stale(), ["other", "unsaid"]);
         repo.write("crates/a/tests/t.rs", "after");
-        assert_eq!(repo.stale(), ["defects", "mutants-a", "other"]);
+        assert_eq!(repo.stale(), ["defects", "mutants-a", "other", "unsaid"]);
         repo.write("crates/a/tests/t.rs", "before");
-        assert_eq!(repo.stale(), ["other"]);
+        assert_eq!(repo.stale(), ["other", "unsaid"]);
         repo.write("crates/a/src/windows/x.rs", "after");
-        assert_eq!(repo.stale(), ["defects", "e2e-a-wine", "other"]);
+        assert_eq!(repo.stale(), ["defects", "e2e-a-wine", "other", "unsaid"]);
         repo.write("crates/a/tests/t.rs", "after");
-        assert_eq!(repo.stale(), ["defects", "e2e-a-wine", "mutants-a", "other"]);
+        assert_eq!(repo.stale(), ["defects", "e2e-a-wine", "mutants-a", "other", "unsaid"]);
         repo.write("crates/a/src/lib.rs", "after");
-        assert_eq!(repo.stale(), ["bench-a", "defects", "e2e-a-wine", "mutants-a", "other", "silent"]);
+        assert_eq!(
+            repo.stale(),
+            ["bench-a", "defects", "e2e-a-wine", "mutants-a", "other", "silent", "unsaid"]
+        );
     }
 
     #[test]
