@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 pub use os::file::Disk;
 pub use policy::{Candidate, Choice, Thresholds, choose};
 pub use remove::Removed;
-pub use upkeep::{Keeper, LetGo, Upkeep};
+pub use upkeep::{Keeper, Upkeep};
 pub use usage::Usage;
 
 pub(crate) use survey::Survey;
@@ -56,18 +56,9 @@ const STALE: Duration = Duration::from_secs(3600);
 impl Content {
     /// Removes what nobody uses, as the thresholds say. What belongs to no image, lease or pull goes in any case.
     pub fn collect(&self, thresholds: &Thresholds, disk: Disk) -> Result<Collected, DepotError> {
-        self.collect_with(thresholds, disk, Grace { parts: Duration::ZERO, downloads: STALE })
-    }
-
-    /// Where room is needed, nothing is spared that belongs to no image.
-    fn collect_with(
-        &self,
-        thresholds: &Thresholds,
-        disk: Disk,
-        grace: Grace,
-    ) -> Result<Collected, DepotError> {
         let now = SystemTime::now();
-        let grace = if thresholds.needed(disk) > 0 { Grace::NONE } else { grace };
+        let downloads = if thresholds.needed(disk) > 0 { Duration::ZERO } else { STALE };
+        let grace = Grace { parts: Duration::ZERO, downloads };
         let moment = self.collection()?;
         let mut survey = Survey::of(self)?;
         let mut done = Collected { bytes: self.discard_strays(&survey, grace, now)?, ..Collected::default() };

@@ -76,8 +76,7 @@ pub fn cri(args: &CriArgs) -> Outcome {
     }
     // What `image pull` and `image load` unpacked, which do not wait for the disk.
     settle(runtime.node());
-    // Images are the kubelet's; what belongs to none, it cannot name.
-    let _keeper = upkeep::keep(runtime.node(), None, say);
+    let _keeper = upkeep::keep(runtime.node(), say);
     let cri = Cri::new(runtime, settings, access).or_environment()?;
     let threads = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use images::collect::{Keeper, Thresholds};
+use images::collect::Keeper;
 use images::{Caller, Progress};
 use os::interrupt::Interrupt;
 use runtime::admit::{Admitted, admit};
@@ -98,7 +98,10 @@ fn pull(
         asked.zip(pods).map(|(asked, pod)| secrets.access(asked, pod, root)).collect::<Result<_, _>>()?;
     let each = pods.iter().zip(&accesses);
     let pulled = each.map(|(pod, access)| run::pull(node, pod, access, caller)).collect::<Result<_, _>>();
-    pulled.inspect_err(hint).or_no()
+    pulled.inspect_err(hint).map_err(|error| {
+        let code = if interrupted.load(Ordering::Relaxed) { code::INTERRUPTED } else { code::NO };
+        Failure::new(code, error)
+    })
 }
 
 /// What can be done about an image that cannot be had.
@@ -117,11 +120,11 @@ pub(crate) fn settle(node: &Node) {
     node.images.content().settle_later(warn);
 }
 
-/// Of the images, while pods run. Those of our pods are pinned by now.
+/// Of the images, while pods run.
 fn look_after(node: &Node, tell: Sender<String>) -> Option<Keeper> {
     settle(node);
     // Who heard it may be gone already.
-    upkeep::keep(node, Some(Thresholds::default()), move |line| drop(tell.send(line.to_owned())))
+    upkeep::keep(node, move |line| drop(tell.send(line.to_owned())))
 }
 
 /// Pods of an earlier `up` that nobody looks after any more: they run on, and that must not go unsaid.
@@ -218,7 +221,7 @@ struct Session<'a> {
     events: Sender<Event>,
     /// What the runtime has to say about them.
     remarks: Receiver<RuntimeEvent>,
-    /// Of images that went.
+    /// Of what belonged to no image and went.
     upkeep: Receiver<String>,
     metrics: MetricsFile,
     first_failure: Option<u32>,

@@ -96,9 +96,14 @@ impl Ended {
         assert!(self.said.contains(&format!("| {word}")), "{}", self.said);
     }
 
-    /// No container started, and these words say why.
+    /// It is no, and these words say why.
     fn refused(&self, words: &[&str]) {
-        assert_eq!(self.code, 1, "{}", self.said);
+        self.came_to_nothing(1, words);
+    }
+
+    /// No container started, and these words say why.
+    fn came_to_nothing(&self, code: i32, words: &[&str]) {
+        assert_eq!(self.code, code, "{}", self.said);
         let missing: Vec<_> = words.iter().filter(|word| !self.said.contains(**word)).collect();
         assert!(missing.is_empty() && !self.said.contains("started"), "{missing:?} not in: {}", self.said);
     }
@@ -316,7 +321,7 @@ fn an_interrupt_ends_a_pull_and_a_kill_leaves_what_the_next_start_sweeps() {
         if interrupt {
             up.interrupt();
             let (code, said) = up.wait();
-            Ended { code, said: said.join("\n") }.refused(&["interrupted"]);
+            Ended { code, said: said.join("\n") }.came_to_nothing(130, &["interrupted"]);
             assert!(!unfinished() && bench.stored("records").is_empty(), "{:?}", bench.stored("layers"));
         } else {
             up.kill();

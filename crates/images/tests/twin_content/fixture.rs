@@ -88,8 +88,15 @@ fn collect(content: &Content) {
 
 /// As an agent does it that spares nothing and never rests, until it is told to stop.
 fn tend(content: &Content) {
-    let upkeep = Upkeep { every: Duration::ZERO, grace: Duration::ZERO, thresholds: None };
-    let _keeper = content.keep_up(upkeep, |went| drop(went.expect("tended"))).expect("a thread");
+    let upkeep = Upkeep { every: Duration::ZERO, grace: Duration::ZERO };
+    let tended = |went| {
+        if let Err(error) = went {
+            eprintln!("tend: {error}");
+            // A panic would end this thread alone.
+            std::process::abort();
+        }
+    };
+    let _keeper = content.keep_up(upkeep, tended).expect("a thread");
     wait();
 }
 
