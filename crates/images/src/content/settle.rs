@@ -13,7 +13,7 @@ use std::thread;
 use os::file::Stamp;
 
 use super::unpacked::Kind;
-use super::{At, Content, DepotError};
+use super::{At, Content, DepotError, Key};
 use crate::digest::Digest;
 use crate::fail;
 
@@ -21,6 +21,7 @@ use crate::fail;
 pub(super) const SYNCED: &str = "synced";
 
 struct Unsettled {
+    key: Key,
     place: PathBuf,
     note: PathBuf,
     stamp: Stamp,
@@ -84,7 +85,7 @@ impl Content {
             synced => synced.at("sync the disk of", self.dir())?,
         }
         fail::point("layers-settled");
-        waiting.into_iter().try_fold(0, |marked, each| Ok(marked + usize::from(each.mark()?)))
+        waiting.into_iter().try_fold(0, |marked, each| Ok(marked + usize::from(each.mark(self)?)))
     }
 
     fn unsettled(&self, kind: Kind, digest: &Digest) -> Result<Option<Unsettled>, DepotError> {
@@ -95,7 +96,7 @@ impl Content {
         }
         let Ok(stamp) = os::file::stamp(&note) else { return Ok(None) };
         let ours = self.note_file(kind, &place)?.filter(|file| file.boot == self.inner.boot);
-        Ok(ours.map(|_| Unsettled { place, note, stamp }))
+        Ok(ours.map(|_| Unsettled { key: kind.key(digest), place, note, stamp }))
     }
 
     /// The things in a room that are named by a digest; others are on their way.
@@ -137,14 +138,18 @@ impl Settler {
 // === impl Unsettled ===
 
 impl Unsettled {
-    /// One that was removed and made again meanwhile is another one, which the sync may have missed.
-    fn mark(self) -> Result<bool, DepotError> {
+    /// One that was removed and made again meanwhile is another one, which the sync may have missed; whoever makes one has
+    /// its flight. One that goes at this very moment needs no mark.
+    fn mark(self, content: &Content) -> Result<bool, DepotError> {
+        let Some(_flight) = content.try_flight(&self.key)? else { return Ok(false) };
         if !os::file::stamp(&self.note).is_ok_and(|found| found == self.stamp) {
             return Ok(false);
         }
         let path = self.place.join(SYNCED);
-        std::fs::write(&path, []).at("write", &path)?;
-        Ok(true)
+        match std::fs::write(&path, []) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            written => written.at("write", &path).map(|()| true),
+        }
     }
 }
 

@@ -50,9 +50,12 @@ impl Store {
         let (tell, done) = channel();
         let store = self.clone();
         let work = move || {
-            let _until_done = (begun, lease);
+            let until_done = (begun, lease);
+            let unpacked = store.unpack_again(&record, Caller::silent());
+            // Who hears of it may remove the image at once.
+            drop(until_done);
             // Nobody may be there to hear it.
-            drop(tell.send(store.unpack_again(&record, Caller::silent())));
+            drop(tell.send(unpacked));
         };
         let failed = |source| ImageError::Store { path: self.content.dir().to_owned(), source };
         let worker = thread::Builder::new().name("unpack".to_owned()).spawn(work).map_err(failed)?;
