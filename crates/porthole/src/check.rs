@@ -80,7 +80,7 @@ impl Report {
         // Colours only where there is a terminal that shows them.
         let to: Box<dyn Write> = match args.output {
             Output::Table => Box::new(anstream::stdout()),
-            Output::Json => Box::new(io::stdout()),
+            Output::Json | Output::Yaml => Box::new(io::stdout()),
         };
         let demand = Demand { level: args.level, version: args.policy_version };
         let to = BufWriter::with_capacity(1 << 16, to);
@@ -132,6 +132,12 @@ impl Report {
                 self.to.write_all(before)?;
                 serde_json::to_writer(&mut self.to, entry).map_err(io::Error::from)
             }
+            Output::Yaml => {
+                self.first = false;
+                let text = serde_saphyr::to_string(&[entry]).map_err(io::Error::other)?;
+                self.to.write_all(text.trim_end_matches('\n').as_bytes())?;
+                self.to.write_all(b"\n")
+            }
         }
     }
 
@@ -147,6 +153,8 @@ impl Report {
         match self.output {
             Output::Table => self.to.write_all(self.counts.summary().as_bytes())?,
             Output::Json => self.to.write_all(b"\n]\n")?,
+            Output::Yaml if self.first => self.to.write_all(b"[]\n")?,
+            Output::Yaml => {}
         }
         self.to.flush()
     }

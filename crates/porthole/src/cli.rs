@@ -146,6 +146,7 @@ pub enum Output {
     #[default]
     Table,
     Json,
+    Yaml,
 }
 
 // === impl Root ===

@@ -3,8 +3,9 @@
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use crate::cli::{Output, print};
-use crate::failure::{Exit, Outcome};
+use crate::cli::Output;
+use crate::facts::show;
+use crate::failure::Outcome;
 use crate::table::table;
 
 #[derive(Debug, Subcommand)]
@@ -42,13 +43,10 @@ pub fn debug(verb: &DebugVerb) -> Outcome {
 
 fn failpoints(args: &FailpointsArgs) -> Outcome {
     let places = places();
-    match args.output {
-        Output::Json => print(&(serde_json::to_string_pretty(&places).or_environment()? + "\n")),
-        Output::Table => {
-            let row = |place: &Place| [place.of, place.name, place.what].map(str::to_owned).to_vec();
-            print(&table(&["OF", "NAME", "WHAT"], &places.iter().map(row).collect::<Vec<_>>()))
-        }
-    }
+    show(&places, args.output, || {
+        let row = |place: &Place| [place.of, place.name, place.what].map(str::to_owned).to_vec();
+        table(&["OF", "NAME", "WHAT"], &places.iter().map(row).collect::<Vec<_>>())
+    })
 }
 
 fn places() -> Vec<Place> {

@@ -5,7 +5,8 @@ use os::probe::Capability;
 use plan::support::{Build, Support};
 use serde::Serialize;
 
-use crate::cli::{DoctorArgs, Output, print};
+use crate::cli::DoctorArgs;
+use crate::facts::show;
 use crate::failure::{Exit, Outcome, code};
 use crate::needs;
 use crate::table::table;
@@ -33,10 +34,7 @@ pub fn doctor(args: &DoctorArgs) -> Outcome {
     let host = os::host::facts().or_environment()?;
     let capabilities: Vec<_> = os::probe::capabilities().into_iter().chain(hcs::probe()).collect();
     let report = Report::new(host, capabilities, os::job::limits_work().is_ok());
-    match args.output {
-        Output::Json => print(&(serde_json::to_string_pretty(&report).or_environment()? + "\n"))?,
-        Output::Table => print(&report.render())?,
-    };
+    show(&report, args.output, || report.render())?;
     Ok(if report.host_process.supported { code::OK } else { code::NO })
 }
 

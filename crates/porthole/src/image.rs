@@ -27,9 +27,9 @@ use clap::Subcommand;
 use images::Store;
 use images::content::DepotError;
 use runtime::layout::Layout;
-use serde::Serialize;
 
-use crate::cli::{Output, Root, print};
+use crate::cli::Root;
+use crate::facts::show;
 use crate::failure::{Exit, Failure, Outcome, code};
 
 #[derive(Debug, Subcommand)]
@@ -103,12 +103,4 @@ fn depot(error: DepotError) -> Failure {
     }
     let answer = matches!(error, NoImage(_) | Ambiguous { .. } | SeveralNames { .. } | Damaged { .. });
     Failure::new(if answer { code::NO } else { code::ENVIRONMENT }, error)
-}
-
-/// One document, or what people read.
-fn show(facts: &impl Serialize, output: Output, text: impl FnOnce() -> String) -> Outcome {
-    match output {
-        Output::Json => print(&(serde_json::to_string_pretty(facts).or_environment()? + "\n")),
-        Output::Table => print(&text()),
-    }
 }

@@ -18,7 +18,7 @@
 //! | [`debug`] | `porthole debug failpoints` |
 //!
 //! Beside them: [`cli`] declares the arguments, [`manifest`] reads files of pods, [`failure`] knows the exit
-//! codes, [`names`] which pod is meant, [`needs`] what containers cannot do without, [`door`] how the agent is reached, `upkeep` what agents let go of, [`converse`] passes streams on, [`table`] aligns columns, [`root`] says where state is, [`embedded`] has the holder's program.
+//! codes, [`names`] which pod is meant, [`needs`] what containers cannot do without, [`door`] how the agent is reached, `facts` prints for people or programs, `upkeep` is what agents let go of, [`converse`] passes streams on, [`table`] aligns columns, [`root`] says where state is, [`embedded`] has the holder's program.
 
 pub mod attach;
 pub mod check;
@@ -30,6 +30,7 @@ pub mod doctor;
 pub mod door;
 pub mod embedded;
 pub mod exec;
+mod facts;
 pub mod failure;
 pub mod image;
 pub mod logs;

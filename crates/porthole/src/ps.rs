@@ -3,7 +3,8 @@
 use runtime::layout::Layout;
 use runtime::view::{self, ContainerView, PodView, State};
 
-use crate::cli::{Output, PsArgs, print};
+use crate::cli::PsArgs;
+use crate::facts::show;
 use crate::failure::{Exit, Outcome};
 use crate::table::table;
 
@@ -11,10 +12,7 @@ pub fn ps(args: &PsArgs) -> Outcome {
     let root = args.root.path().or_environment()?;
     let boot_id = os::host::facts().or_environment()?.boot_id;
     let pods = view::pods(&Layout::new(&root), &boot_id).or_environment()?;
-    match args.output {
-        Output::Json => print(&(serde_json::to_string_pretty(&pods).or_environment()? + "\n")),
-        Output::Table => print(&render(&pods)),
-    }
+    show(&pods, args.output, || render(&pods))
 }
 
 pub fn render(pods: &[PodView]) -> String {

@@ -7,16 +7,16 @@ use admin::act::Done;
 use admin::protocol::{ContainerUsage, PodUsage};
 use admin::{Agent, Request};
 use anyhow::anyhow;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use os::interrupt::Interrupt;
 use os::terminal::Live;
 use runtime::view::PodView;
 use serde::Serialize;
 
-use crate::cli::{Root, print};
+use crate::cli::{Output, Root, print};
 use crate::failure::{Exit, Failure, Outcome, code};
 use crate::table::table;
-use crate::{door, names};
+use crate::{door, facts, names};
 
 pub const EXAMPLES: &str = "Examples:
   porthole stats
@@ -24,7 +24,7 @@ pub const EXAMPLES: &str = "Examples:
   porthole stats default/hello -o json
 
 CPU is what was used between two looks, in thousandths of a processor; MEMORY what cannot be taken away without harm,
-as a kubelet counts it. With --watch, json is one line per look. Exit code 1 if a pod that is named does not run.";
+as a kubelet counts it. With --watch, json is one line per look and yaml a document. Exit code 1 if a pod that is named does not run.";
 
 #[derive(Debug, Args)]
 pub struct StatsArgs {
@@ -34,17 +34,9 @@ pub struct StatsArgs {
     #[arg(short, long)]
     pub watch: bool,
     #[arg(short, long, value_enum, default_value_t)]
-    pub output: Format,
+    pub output: Output,
     #[command(flatten)]
     pub root: Root,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    #[default]
-    Table,
-    Json,
-    Yaml,
 }
 
 /// One container, as `-o json` prints it.
@@ -131,14 +123,16 @@ fn rows(there: &[PodView], before: &Sample, now: &Sample) -> Vec<Row> {
 }
 
 fn show(args: &StatsArgs, live: bool, rows: &[Row]) -> Outcome {
-    let json = |text: serde_json::Result<String>| text.map(|text| text + "\n").or_environment();
+    if !args.watch {
+        return facts::show(rows, args.output, || render(rows));
+    }
     print(&match args.output {
-        Format::Json if args.watch => json(serde_json::to_string(rows))?,
-        Format::Json => json(serde_json::to_string_pretty(rows))?,
-        Format::Yaml => serde_saphyr::to_string(&rows).or_environment()?,
+        Output::Json => serde_json::to_string(rows).or_environment()? + "\n",
+        // Or two looks would be one list.
+        Output::Yaml => format!("---\n{}", facts::yaml(rows)?),
         // The last one is written over.
-        Format::Table if live => format!("\x1b[H\x1b[J{}", render(rows)),
-        Format::Table => render(rows),
+        Output::Table if live => format!("\x1b[H\x1b[J{}", render(rows)),
+        Output::Table => render(rows),
     })
 }
 
@@ -171,9 +165,9 @@ fn size(bytes: u64) -> String {
 
 impl Watch {
     /// From now on Ctrl-C ends the watching and not the process, which has the terminal to put back.
-    fn begin(output: Format) -> Result<Watch, Failure> {
+    fn begin(output: Output) -> Result<Watch, Failure> {
         let interrupts = os::interrupt::interrupts().or_environment()?;
-        let live = if output == Format::Table { Live::enter() } else { None };
+        let live = if output == Output::Table { Live::enter() } else { None };
         Ok(Watch { interrupts, live })
     }
 

@@ -68,6 +68,20 @@ fn a_good_pod_is_allowed_with_every_field_of_the_contract() {
     assert_eq!((checked.json(), checked.code, &*checked.stderr), (expected, 0, ""));
 }
 
+#[test]
+fn yaml_says_what_json_says() {
+    let desk = desk();
+    let none = "kind: ConfigMap\napiVersion: v1\n";
+    for words in [&["mixed.yaml", "good.yaml"][..], &["-"], &["--covers"]] {
+        let [json, yaml] = ["json", "yaml"].map(|format| {
+            let words: Vec<_> = words.iter().copied().chain(["-o", format]).collect();
+            fed(desk.path(), none.as_bytes(), &words)
+        });
+        let read: Value = serde_saphyr::from_str(&yaml.stdout).expect("YAML");
+        assert_eq!((read, yaml.code, yaml.stderr.as_str()), (json.json(), json.code, json.stderr.as_str()));
+    }
+}
+
 // proves: HP-01 twin
 // proves: HP-02 twin
 // proves: HP-31 twin

@@ -238,6 +238,31 @@ fn a_container_that_ends_is_started_again_and_the_one_before_can_be_read() {
     stage.assert_nothing_left();
 }
 
+#[test]
+fn what_there_is_can_be_read_as_yaml_too() {
+    let stage = Stage::twin();
+    let up = stage.up(&stage.pod("web", &["graceful", "bye"]), &[]);
+    up.wait_for("default/web/main | ready");
+    let said = |format| stage.porthole("ps", &["-o", format]).stdout;
+    let yaml: serde_json::Value = serde_saphyr::from_str(&said("yaml")).unwrap();
+    assert_eq!(yaml, serde_json::from_str::<serde_json::Value>(&said("json")).unwrap());
+    assert_eq!(yaml[0]["containers"][0]["name"], "main");
+    up.interrupt();
+    assert_eq!(up.wait().0, 0);
+}
+
+#[test]
+fn once_says_that_it_was_interrupted_although_all_ended_well() {
+    let stage = Stage::twin();
+    let up = stage.up(&stage.pod("web", &["graceful", "went well"]), &["--once"]);
+    up.wait_for("default/web/main | ready");
+    up.interrupt();
+    let (code, said) = up.wait();
+    assert_eq!(code, 130, "{said:#?}");
+    assert!(said.iter().any(|line| line.contains("ended with code 0")), "{said:#?}");
+    stage.assert_nothing_left();
+}
+
 // proves: HP-20 twin
 #[test]
 fn init_containers_come_first_and_a_failing_one_keeps_the_rest_back() {

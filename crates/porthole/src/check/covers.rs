@@ -3,8 +3,9 @@
 use rules::pod_security;
 use serde::Serialize;
 
-use crate::cli::{Output, print};
-use crate::failure::{Exit, Outcome};
+use crate::cli::Output;
+use crate::facts::show;
+use crate::failure::Outcome;
 use crate::table::table;
 
 #[derive(Debug, Serialize)]
@@ -27,10 +28,7 @@ pub(super) fn covers(output: Output) -> Outcome {
         api: rules::covers(),
         pod_security: pod_security::table().iter().map(Check::from).collect(),
     };
-    match output {
-        Output::Json => print(&(serde_json::to_string_pretty(&covers).or_environment()? + "\n")),
-        Output::Table => print(&covers.render()),
-    }
+    show(&covers, output, || covers.render())
 }
 
 // === impl Covers ===
