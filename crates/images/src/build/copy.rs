@@ -38,7 +38,7 @@ struct Found {
 // === impl Copying ===
 
 impl Copying<'_> {
-    /// Puts what the sources name to the target. `false` if they are patterns that match nothing.
+    /// Puts what the sources name to the target. `false` if that is nothing: no pattern matches, or all is excluded.
     pub(super) fn add(
         &self,
         sources: &[String],
@@ -63,7 +63,7 @@ impl Copying<'_> {
                 self.directory(&path, each, &target.path, tree)?;
             } else {
                 self.check_add(&path, each)?;
-                let name = each.relative.rsplit('/').next().unwrap_or_default();
+                let name = name_of(&each.relative);
                 let to = if directory { joined(&target.path, name) } else { target.path.clone() };
                 self.file(&path, &metadata, &to, tree)?;
             }
@@ -85,10 +85,12 @@ impl Copying<'_> {
             }
             here = next;
         }
-        let kept = self.kept(here);
+        let mut kept = self.kept(here);
         if plain && kept.is_empty() {
             return Err(self.missing(source));
         }
+        // A directory that a source names is copied whatever its name: what is excluded is something in it.
+        kept.retain(|each| !self.excludes(&each.relative) || self.root.join(&each.relative).is_dir());
         Ok(kept)
     }
 
@@ -122,6 +124,11 @@ impl Copying<'_> {
         out
     }
 
+    /// By the path from the root, or by the name, however deep.
+    fn excludes(&self, relative: &str) -> bool {
+        self.exclude.iter().any(|glob| glob.matches(relative) || glob.matches(name_of(relative)))
+    }
+
     fn missing(&self, source: &str) -> BuildError {
         let relative = parts_of(source).join("/");
         let ignored = self.root.join(&relative).symlink_metadata().is_ok();
@@ -147,7 +154,7 @@ impl Copying<'_> {
             let to = joined(target, &name);
             let metadata =
                 path.symlink_metadata().map_err(|source| BuildError::Read { path: path.clone(), source })?;
-            if self.exclude.iter().any(|glob| glob.matches(&relative) || glob.matches(&name)) {
+            if self.excludes(&relative) {
                 continue;
             }
             if metadata.is_dir() {
@@ -254,6 +261,10 @@ fn parts_of(source: &str) -> Vec<&str> {
         }
     }
     parts
+}
+
+fn name_of(relative: &str) -> &str {
+    relative.rsplit('/').next().unwrap_or_default()
 }
 
 fn joined(dir: &str, name: &str) -> String {

@@ -2,6 +2,7 @@
 
 mod instruction;
 mod lay;
+mod platform;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,6 +17,7 @@ use super::output::Layer;
 use super::patient::Patient;
 use super::tree::Tree;
 use super::{BuildError, Scope};
+use crate::document::Platform;
 use crate::unpack::{self, Layout};
 
 /// A finished stage.
@@ -71,7 +73,7 @@ pub(super) fn run(scope: &Scope<'_>, warnings: &mut Vec<String>) -> Result<Image
     let (globals, unpacked, built) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     let (begun, below) = (None, BTreeMap::new());
     let mut stages = Stages { scope, parts, globals, built, begun, unpacked, below, warnings };
-    stages.read_globals(instructions, scope.os.unwrap_or("windows"), scope.architecture)?;
+    stages.read_globals(instructions, &Platform::new(scope.os.unwrap_or("windows"), scope.architecture))?;
     let wanted = stages.wanted()?;
     stages.aim(wanted, instructions)?;
     Ok(stages.stage(wanted)?.image)
@@ -110,21 +112,14 @@ impl Stages<'_> {
         }
         let part = self.parts[at];
         let stage = self.start(at, &part)?;
-        let of = |name: &str| stage.image.config.text(name).unwrap_or_default().to_owned();
-        self.read_globals(instructions, &of("os"), &of("architecture"))?;
+        self.read_globals(instructions, &stage.image.platform())?;
         self.begun = Some((at, stage));
         Ok(())
     }
 
-    fn read_globals(
-        &mut self,
-        instructions: &[Instruction],
-        os: &str,
-        architecture: &str,
-    ) -> Result<(), BuildError> {
-        self.globals.insert("TARGETOS".to_owned(), os.to_owned());
-        self.globals.insert("TARGETARCH".to_owned(), architecture.to_owned());
-        self.globals.insert("TARGETPLATFORM".to_owned(), format!("{os}/{architecture}"));
+    fn read_globals(&mut self, instructions: &[Instruction], target: &Platform) -> Result<(), BuildError> {
+        let known = platform::arguments(target);
+        self.globals.extend(known.map(|(name, value)| (name.to_owned(), value)));
         for instruction in instructions {
             let What::Arg(args) = &instruction.what else { break };
             for (name, default) in args {

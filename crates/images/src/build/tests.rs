@@ -308,6 +308,29 @@ fn the_target_that_arguments_name_is_the_one_that_is_made() {
 }
 
 #[test]
+fn the_platform_that_builds_is_linux_on_any_machine() {
+    let mut world = World::new(&[]);
+    let sample = crate::sample::Sample::default().image("linux", &[("etc/passwd", "")]);
+    sample.image("windows", &[("Files/other", "")]).write(&world.dir.path().join("both.tar"));
+    world.os = Some("windows");
+    let text = "FROM --platform=$BUILDPLATFORM oci-archive:both.tar AS files\nFROM hpc\n\
+                ARG BUILDPLATFORM BUILDOS BUILDARCH BUILDVARIANT TARGETVARIANT\n\
+                ENV IS=$BUILDPLATFORM,$BUILDOS,$BUILDARCH,${BUILDVARIANT-unset},${TARGETVARIANT-unset}\n\
+                COPY --from=files /etc/passwd /";
+    let seen = world.build(text).unwrap();
+    assert_eq!(seen.json("windows")["config"]["Env"], json!(["IS=linux/amd64,linux,amd64,,"]));
+    assert_eq!(seen.files("windows"), ["passwd"]);
+}
+
+#[test]
+fn a_copy_of_nothing_but_what_is_excluded_is_warned_of() {
+    let world = World::new(&[("a.txt", "x"), ("b", "y")]);
+    let seen = world.build("FROM scratch\nCOPY --exclude=*.txt a* /c/\nCOPY --exclude=*.txt * /d/").unwrap();
+    assert_eq!(seen.files("linux"), ["d/b"]);
+    assert_eq!(seen.warnings, ["line 2: its patterns match nothing that is not left out"]);
+}
+
+#[test]
 fn a_warning_is_said_once_however_many_images_an_index_has() {
     let mut world = World::new(&[("a", "x")]);
     world.versions = vec!["10.0.20348.1".into(), "10.0.26100.1".into()];

@@ -39,14 +39,15 @@ pub(super) fn digest(text: &str) -> Result<&str, String> {
     }
 }
 
-/// The registry, if the name begins with one, and the rest. A host has a dot, a port or brackets, or is `localhost`;
-/// anything else before the first slash belongs to the repository.
+/// The registry, if the name begins with one, and the rest. A host has a dot, a port, brackets or an upper-case
+/// letter, which no repository has, or is `localhost`; anything else before the first slash belongs to the repository.
 pub(super) fn registry(name: &str) -> Result<(Option<&str>, &str), String> {
     if name.starts_with('[') {
         return at_ipv6(name);
     }
     let Some((first, rest)) = name.split_once('/') else { return Ok((None, name)) };
-    if first != "localhost" && !first.contains(['.', ':']) {
+    let marks_a_host = |byte: u8| matches!(byte, b'.' | b':' | b'A'..=b'Z');
+    if first != "localhost" && !first.bytes().any(marks_a_host) {
         return Ok((None, name));
     }
     let (host, port) = first.split_once(':').map_or((first, None), |(host, port)| (host, Some(port)));

@@ -18,6 +18,9 @@ fn defaults_are_filled_in() {
         ("team/app", "docker.io/team/app:latest"),
         ("test.com:5000", "docker.io/library/test.com:5000"),
         ("host:5000/app", "host:5000/app:latest"),
+        ("Registry/app:1", "Registry/app:1"),
+        ("Team/app", "Team/app:latest"),
+        ("Localhost/app", "Localhost/app:latest"),
         ("localhost/app:1", "localhost/app:1"),
         ("localhost:5000/a/b/c:1", "localhost:5000/a/b/c:1"),
         ("127.0.0.1:5000/app", "127.0.0.1:5000/app:latest"),
@@ -47,7 +50,9 @@ fn what_is_no_name_is_refused_with_the_reason() {
     for (text, why) in [
         ("", "it is empty"),
         ("Busybox", "upper-case letters"),
-        ("Team/app", "upper-case letters"),
+        ("Team/App", "upper-case letters"),
+        ("team/App", "upper-case letters"),
+        ("Team_/app", "\"Team_\" is not the name of a host"),
         ("example.com/Team/app", "upper-case letters"),
         ("busybox:", "its tag is empty"),
         ("busybox:-1", "its tag begins with \"-\""),
@@ -126,7 +131,7 @@ fn latest_is_the_tag_or_nothing_at_all() {
 proptest! {
     #[test]
     fn the_whole_name_means_the_same(
-        registry in "(|localhost/|[a-z]{1,8}\\.[a-z]{2,5}(:[1-9][0-9]{0,3})?/|\\[::1\\](:[1-9][0-9]{0,3})?/)",
+        registry in "(|localhost/|[a-z]{0,2}[A-Z][A-Za-z0-9]{0,5}/|[a-z]{1,8}\\.[a-z]{2,5}(:[1-9][0-9]{0,3})?/|\\[::1\\](:[1-9][0-9]{0,3})?/)",
         name in "[a-z0-9]{1,9}([._-][a-z0-9]{1,9}){0,2}(/[a-z0-9]{1,9}){0,2}",
         tag in "(|:[A-Za-z0-9_][A-Za-z0-9_.-]{0,20})",
         digest in "(|@sha256:[0-9a-f]{64})",
@@ -157,13 +162,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
 
     // What oci-client takes and we do not is what no registry takes: its hosts may begin with a dash, its ports are
-    // any digits, its names may be ids, and it knows no IPv6.
+    // any digits, its names may be ids, and it knows no IPv6. A host that only an upper-case letter marks, as Docker
+    // has it, is the first part of a name at Docker's for it.
     #[test]
     fn another_parser_reads_the_same(text in "[a-cA0:/@._-]{0,12}(:[a-c0.]{0,3})?") {
         let ours = Reference::parse(&text);
         let theirs = oci_client::Reference::try_from(text.as_str());
         if let (Ok(ours), Ok(theirs)) = (&ours, &theirs) {
-            prop_assert_eq!(ours.to_string(), theirs.to_string());
+            let upper_alone = !ours.registry().contains(['.', ':']) && ours.registry().contains(char::is_uppercase);
+            let before = if upper_alone { "docker.io/" } else { "" };
+            prop_assert_eq!(format!("{before}{ours}"), theirs.to_string());
         }
         prop_assert!(ours.is_err() || theirs.is_ok(), "{} is {:?} for the other", text, theirs);
     }

@@ -65,7 +65,8 @@ pub(super) fn says_directory(records: &Records) -> bool {
 
 fn descriptor(records: &Records) -> Option<Descriptor> {
     if let Some(raw) = records.bytes("MSWINDOWS.rawsd") {
-        return BASE64_STANDARD.decode(raw).ok().map(Descriptor::SelfRelative);
+        // What cannot be read goes on as nothing, which is no sound descriptor: who sets it says so.
+        return Some(Descriptor::SelfRelative(BASE64_STANDARD.decode(raw).unwrap_or_default()));
     }
     records.text("MSWINDOWS.sd").map(|text| Descriptor::Text(text.to_owned()))
 }
@@ -116,6 +117,15 @@ mod tests {
         assert!(matches!(found.descriptor, Some(Descriptor::SelfRelative(raw)) if raw == [1, 0, 4, 0x80]));
         let text = descriptor(&Records::parse(b"31 MSWINDOWS.sd=D:(A;;FA;;;SY)\n").unwrap());
         assert!(matches!(text, Some(Descriptor::Text(text)) if text == "D:(A;;FA;;;SY)"));
+    }
+
+    #[test]
+    fn a_descriptor_that_cannot_be_read_is_none_that_windows_takes() {
+        for body in [&b"26 MSWINDOWS.rawsd=AQ:EgA\n"[..], b"25 MSWINDOWS.rawsd=AQAE*\n"] {
+            let found = descriptor(&Records::parse(body).unwrap());
+            assert!(matches!(&found, Some(Descriptor::SelfRelative(raw)) if raw.is_empty()), "{found:?}");
+        }
+        assert!(descriptor(&Records::parse(b"20 MSWINDOWS.rawsd=\n").unwrap()).is_none());
     }
 
     #[test]

@@ -38,6 +38,20 @@ fn attributes_and_descriptors() {
 }
 
 #[test]
+fn a_descriptor_that_is_no_base64_is_warned_of() {
+    let world = World::new();
+    let records: [(&str, &[u8]); 1] = [("MSWINDOWS.rawsd", b"D:(A;;FA;;;SY)")];
+    let layer = Layer::new().dir("Files").records(&records).file("Files/Open.txt", "one");
+    let report = world.run(&layer.done(), &how()).unwrap();
+    let [warning] = &report.warnings[..] else { panic!("{:?}", report.warnings) };
+    assert!(
+        warning.contains("Open.txt") && warning.ends_with("not a sound security descriptor"),
+        "{warning}"
+    );
+    assert_eq!(world.read("Open.txt"), "one");
+}
+
+#[test]
 fn a_whiteout_hides_a_file_in_any_spelling() {
     let world = World::new();
     world.run(&Layer::new().file("Files/Program Files/App.exe", "x").done(), &how()).unwrap();

@@ -18,12 +18,12 @@ impl World {
         World { dir, ignore: Ignore::parse(ignore).unwrap(), known: Tree::new(false) }
     }
 
-    fn copy(&self, sources: &[&str], target: &str) -> Result<Vec<String>, BuildError> {
+    fn copy(&self, sources: &[&str], target: &str, exclude: &[&str]) -> Result<Vec<String>, BuildError> {
         let copying = Copying {
             line: 3,
             root: self.dir.path(),
             ignore: &self.ignore,
-            exclude: Vec::new(),
+            exclude: exclude.iter().map(|text| Glob::parse(text, true).unwrap()).collect(),
             chmod: None,
             windows: false,
             add: false,
@@ -57,7 +57,7 @@ fn files_and_directories_go_where_docker_puts_them() {
         (vec!["."], "/", vec!["a.txt", "b.txt", "d/e/y", "d/x"]),
         (vec!["*.none"], "/", vec![]),
     ] {
-        assert_eq!(world.copy(&sources, target).unwrap(), expected, "{sources:?} to {target}");
+        assert_eq!(world.copy(&sources, target, &[]).unwrap(), expected, "{sources:?} to {target}");
     }
 }
 
@@ -65,14 +65,14 @@ fn files_and_directories_go_where_docker_puts_them() {
 fn what_cannot_be_copied_is_named() {
     let world = World::new(&["a", "b", "secret/x"], "secret");
     assert_eq!(
-        world.copy(&["a", "b"], "/c").unwrap_err().to_string(),
+        world.copy(&["a", "b"], "/c", &[]).unwrap_err().to_string(),
         "line 3: several files to \"c\": wanted a directory, with a slash at the end"
     );
-    let missing = world.copy(&["none"], "/").unwrap_err().to_string();
+    let missing = world.copy(&["none"], "/", &[]).unwrap_err().to_string();
     assert!(missing.starts_with("line 3: \"none\" is not in "), "{missing}");
-    let ignored = world.copy(&["secret/x"], "/").unwrap_err().to_string();
+    let ignored = world.copy(&["secret/x"], "/", &[]).unwrap_err().to_string();
     assert!(ignored.ends_with("leaves it out"), "{ignored}");
-    let pattern = world.copy(&["[a"], "/").unwrap_err().to_string();
+    let pattern = world.copy(&["[a"], "/", &[]).unwrap_err().to_string();
     assert_eq!(pattern, "line 3: \"[a\" is no pattern: a bracket or an escape is not finished");
 }
 
@@ -80,7 +80,37 @@ fn what_cannot_be_copied_is_named() {
 fn what_is_ignored_is_not_there() {
     let files = ["a.md", "README.md", "dir/keep", "dir/other", "dir/deep/keep", "x/y.log"];
     let world = World::new(&files, "*.md\n!README.md\ndir\n!dir/keep\n**/*.log");
-    assert_eq!(world.copy(&["."], "/").unwrap(), ["README.md", "dir/keep"]);
-    assert_eq!(world.copy(&["dir"], "/c/").unwrap(), ["c/keep"]);
-    assert_eq!(world.copy(&["*.md"], "/c/").unwrap(), ["c/README.md"]);
+    assert_eq!(world.copy(&["."], "/", &[]).unwrap(), ["README.md", "dir/keep"]);
+    assert_eq!(world.copy(&["dir"], "/c/", &[]).unwrap(), ["c/keep"]);
+    assert_eq!(world.copy(&["*.md"], "/c/", &[]).unwrap(), ["c/README.md"]);
+}
+
+#[test]
+fn what_is_excluded_is_not_copied_whether_a_source_names_it_or_a_directory_has_it() {
+    let files = ["home.txt", "homely", "d/x.txt", "d/y", "d/e/z.txt", "d/e/w", "hom.d/v", "hom.d/u.txt"];
+    let world = World::new(&files, "");
+    for (sources, exclude, target, expected) in [
+        (vec!["hom*"], vec!["*.txt"], "/c/", vec!["c/homely", "c/v"]),
+        (vec!["home*"], vec!["*.txt"], "/c", vec!["c"]),
+        (vec!["hom*"], vec!["*.txt", "homel?"], "/c/", vec!["c/v"]),
+        (vec!["home.txt", "homely"], vec!["home.*"], "/c/", vec!["c/homely"]),
+        (vec!["home.txt"], vec!["home.txt"], "/c", vec![]),
+        (vec!["*.txt"], vec!["*"], "/c/", vec![]),
+        (vec!["d/*"], vec!["*.txt"], "/c/", vec!["c/w", "c/y"]),
+        (vec!["d/*"], vec!["d/*.txt"], "/c/", vec!["c/w", "c/y", "c/z.txt"]),
+        (vec!["d/x.txt", "d/y"], vec!["d/x*"], "/c/", vec!["c/y"]),
+        (vec!["d/x.txt"], vec!["e/x.txt"], "/c/", vec!["c/x.txt"]),
+        (vec!["d"], vec!["*.txt"], "/c", vec!["c/e/w", "c/y"]),
+        (vec!["d"], vec!["d/*.txt"], "/c", vec!["c/e/w", "c/e/z.txt", "c/y"]),
+        (vec!["."], vec!["**/*.txt"], "/", vec!["d/e/w", "d/y", "hom.d/v", "homely"]),
+        (vec!["."], vec!["d", "hom*"], "/", vec![]),
+        // A directory that a source names is not something in it.
+        (vec!["d"], vec!["d"], "/c", vec!["c/e/w", "c/e/z.txt", "c/x.txt", "c/y"]),
+        (vec!["d"], vec!["*"], "/c", vec![]),
+    ] {
+        let copied = world.copy(&sources, target, &exclude).unwrap();
+        assert_eq!(copied, expected, "{sources:?} without {exclude:?} to {target}");
+    }
+    let missing = world.copy(&["none"], "/", &["none"]).unwrap_err().to_string();
+    assert!(missing.starts_with("line 3: \"none\" is not in "), "{missing}");
 }

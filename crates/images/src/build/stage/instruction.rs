@@ -136,7 +136,7 @@ impl Stages<'_> {
             known: &stage.known,
         };
         if !copying.add(&sources, &target, &mut tree)? {
-            self.warn(line, "its patterns match nothing");
+            self.warn(line, "its patterns match nothing that is not left out");
         }
         if !self.lay(stage, tree, &each.text, line)? {
             stage.image.config.note(&each.text, None, self.scope.request.time);
