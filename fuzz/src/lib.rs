@@ -229,11 +229,17 @@ fn quantity(bytes: &[u8]) {
     }
 }
 
-/// Pull secrets are written by tenants.
+/// Pull secrets are written by tenants, and so are the hosts they are tried for: here whatever stands in quotes.
 fn registry_credentials(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
     for kind in ["kubernetes.io/dockerconfigjson", "kubernetes.io/dockercfg"] {
-        if let Err(e) = Keyring::default().with_pull_secrets([("secret", kind, bytes)]) {
-            assert!(!e.to_string().contains('\n'), "{e:?}");
+        match Keyring::default().with_pull_secrets([("secret", kind, bytes)]) {
+            Ok(keyring) => {
+                for host in text.split('"').take(100) {
+                    keyring.is_for(host, "team/app");
+                }
+            }
+            Err(e) => assert!(!e.to_string().contains('\n'), "{e:?}"),
         }
     }
 }

@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 
 use os::tree::Marks;
 
+pub(crate) use budget::Budget;
 pub(crate) use compression::{Compression, detect};
 pub(crate) use crowd::Crowd;
 pub use error::UnpackError;
@@ -83,7 +84,8 @@ pub struct Limits {
     pub depth: usize,
     /// Of an extension header (long names, attributes) of one entry, in memory.
     pub header: usize,
-    /// Of what must be known of all names until the layer ends, in memory.
+    /// Of what must be known of all names until the layer ends, in memory. The layers of a pull that come side by side
+    /// share a smaller one.
     pub names: usize,
 }
 
@@ -132,17 +134,32 @@ pub fn apply(layer: impl Read + Send, root: &Path, layout: Layout) -> Result<(),
 impl Unpack<'_> {
     /// Unpacks one layer into `root`, which must be there and changed by nobody else meanwhile.
     pub fn run(&self, layer: impl Read + Send, root: &Path) -> Result<Report, UnpackError> {
-        self.run_among(Crowd::here(), layer, root)
+        self.run_within(&Budget::new(self.limits.names), layer, root)
     }
 
-    fn run_among(&self, crowd: &Crowd, layer: impl Read + Send, root: &Path) -> Result<Report, UnpackError> {
+    /// The same with a budget that other layers have a share in.
+    pub(crate) fn run_within(
+        &self,
+        names: &Budget,
+        layer: impl Read + Send,
+        root: &Path,
+    ) -> Result<Report, UnpackError> {
+        self.run_among((Crowd::here(), names), layer, root)
+    }
+
+    fn run_among(
+        &self,
+        (crowd, names): (&Crowd, &Budget),
+        layer: impl Read + Send,
+        root: &Path,
+    ) -> Result<Report, UnpackError> {
         let _one = crowd.enter();
         let (layer, compression) = compression::detect(layer, self.media_type)?;
         let (report, digest) = stream::run(layer, compression, self.limits.bytes, crowd, |stream| {
             std::thread::scope(|scope| {
                 let (later, finisher) = later::pair();
                 scope.spawn(|| finisher.run());
-                let mut application = Application::new(self, root, later, crowd)?;
+                let mut application = Application::new(self, root, later, (crowd, names))?;
                 application.take(&mut *stream)?;
                 // What follows the archive's end is part of the digest.
                 let bytes = stream.drain().map_err(UnpackError::after_the_end)?;
@@ -169,7 +186,8 @@ impl Default for Unpack<'_> {
 // === impl Limits ===
 
 impl Default for Limits {
-    /// Far above the largest images known, far below what a machine dies of.
+    /// Far above the largest images known, far below what a machine dies of. Windows itself needs most names: a layer of
+    /// it has 100,000 files and more, whose paths of 100 bytes and more are remembered twice.
     fn default() -> Self {
         Limits {
             entries: 2_000_000,

@@ -3,7 +3,7 @@
 //! A key is a host whose parts may be patterns (`*.example.com`), with the very port, and the beginning of a path. Of
 //! several that fit, the one whose text sorts last comes first, which puts longer paths before shorter ones.
 
-use super::Credential;
+use super::{Credential, Keyring};
 
 /// What a credential is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +21,16 @@ pub(super) struct Target(Key);
 const DOCKER: &str = "docker.io";
 /// The name by which credential helpers know Docker's registry.
 const DOCKER_SERVER: &str = "https://index.docker.io/v1/";
+
+// === impl Keyring ===
+
+impl Keyring {
+    /// Whether any of these is for the repository, but for those that programs know: no program is run.
+    pub fn is_for(&self, registry: &str, repository: &str) -> bool {
+        let Some(target) = Target::parse(registry, repository) else { return false };
+        self.rings.iter().flat_map(|ring| &ring.entries).any(|(key, _)| key.fits(&target))
+    }
+}
 
 // === impl Key ===
 
@@ -97,21 +107,35 @@ fn split_port(authority: &str) -> Option<(String, &str)> {
     sound.then(|| (split.0.to_ascii_lowercase(), split.1))
 }
 
-/// `*`, `?` and `[a-z]` within one part of a host's name.
-fn is_match(pattern: &[u8], text: &[u8]) -> bool {
-    match (pattern, text) {
-        ([], []) => true,
-        ([b'*', rest @ ..], _) => {
-            is_match(rest, text) || text.split_first().is_some_and(|(_, tail)| is_match(pattern, tail))
+/// `*`, `?` and `[a-z]` within one part of a host's name. Only the last `*` ever takes more than it did: what comes
+/// before it fits already, and tenants, who write the patterns, must not say how long this takes.
+fn is_match(mut pattern: &[u8], mut text: &[u8]) -> bool {
+    // What follows the last `*`, and the text behind what that took.
+    let mut star: Option<(&[u8], &[u8])> = None;
+    loop {
+        if let [b'*', rest @ ..] = pattern {
+            (pattern, star) = (rest, Some((rest, text)));
+        } else if let Some(left) = step(pattern, text) {
+            (pattern, text) = left;
+        } else if pattern.is_empty() && text.is_empty() {
+            return true;
+        } else {
+            let Some((rest, [_, tail @ ..])) = star else { return false };
+            (pattern, text, star) = (rest, tail, Some((rest, tail)));
         }
-        ([b'?', rest @ ..], [_, tail @ ..]) => is_match(rest, tail),
-        ([b'[', class @ ..], [byte, tail @ ..]) if class.contains(&b']') => {
-            let end = class.iter().position(|each| *each == b']').unwrap_or_default();
-            in_class(&class[..end], *byte) && is_match(&class[end + 1..], tail)
-        }
-        ([first, rest @ ..], [byte, tail @ ..]) => first == byte && is_match(rest, tail),
-        _ => false,
     }
+}
+
+/// What is left of both when the pattern's next piece, which is no `*`, takes the next byte.
+fn step<'p, 't>(pattern: &'p [u8], text: &'t [u8]) -> Option<(&'p [u8], &'t [u8])> {
+    let (byte, tail) = text.split_first()?;
+    let (first, rest) = pattern.split_first()?;
+    let end = if *first == b'[' { rest.iter().position(|each| *each == b']') } else { None };
+    let (fits, rest) = match end {
+        Some(end) => (in_class(&rest[..end], *byte), &rest[end + 1..]),
+        None => (*first == b'?' || first == byte, rest),
+    };
+    fits.then_some((rest, tail))
 }
 
 fn in_class(class: &[u8], byte: u8) -> bool {
@@ -181,6 +205,29 @@ mod tests {
         }
     }
 
+    /// It was tried with every share of the text for each star: this never ended.
+    #[test]
+    fn twenty_stars_are_refused_at_once() {
+        let (key, host) = (format!("{}b.com", "*a".repeat(20)), format!("{}.com", "a".repeat(200)));
+        assert!(!fits(&key, &format!("{host}/app")));
+        assert!(fits(&key, &format!("{}b.com/app", "a".repeat(200))));
+    }
+
+    /// By every way there is, which short texts survive.
+    fn is_match_by_trying(pattern: &[u8], text: &[u8]) -> bool {
+        match (pattern, text) {
+            ([], []) => true,
+            ([b'*', rest @ ..], _) => (0..=text.len()).any(|taken| is_match_by_trying(rest, &text[taken..])),
+            ([b'?', rest @ ..], [_, tail @ ..]) => is_match_by_trying(rest, tail),
+            ([b'[', class @ ..], [byte, tail @ ..]) if class.contains(&b']') => {
+                let end = class.iter().position(|each| *each == b']').unwrap();
+                in_class(&class[..end], *byte) && is_match_by_trying(&class[end + 1..], tail)
+            }
+            ([first, rest @ ..], [byte, tail @ ..]) => first == byte && is_match_by_trying(rest, tail),
+            _ => false,
+        }
+    }
+
     #[test]
     fn what_is_no_host_is_no_key() {
         for text in ["", "https://", "/path", ":5000", "host:port", "[::1", "[::1]x"] {
@@ -206,6 +253,19 @@ mod tests {
             (server("example.com:5000"), server("[::1]:1")),
             ("example.com:5000".into(), "[::1]:1".into())
         );
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn patterns_match_what_they_match_by_trying(
+            pattern in r"(\*|\?|a|b|\[|\]|\^|-|\\|\[\^?[ab]-?[ab]?\]){0,8}",
+            text in r"[ab\[\]\\-]{0,8}",
+        ) {
+            let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
+            prop_assert_eq!(is_match(pattern, text), is_match_by_trying(pattern, text));
+        }
     }
 
     proptest! {

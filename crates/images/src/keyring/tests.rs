@@ -63,6 +63,7 @@ fn pull_secrets_come_in_their_order_and_the_special_ones_first() {
     );
     assert_eq!(found(&keyring, "a.example.com", "other"), ["host:3", "any:1", "also:4", "node:5"]);
     assert_eq!(found(&keyring, "b.example.com", "team/app"), ["any:1", "also:4"]);
+    assert!(keyring.is_for("b.example.com", "team/app") && !keyring.is_for("b.example.org", "team/app"));
 }
 
 #[test]

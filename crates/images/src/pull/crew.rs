@@ -4,19 +4,23 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use super::plan::MOST_NAMES;
 use crate::progress::Caller;
+use crate::unpack::Budget;
 
-/// Whether everybody is to stop: the caller gave up, or somebody's work failed.
+/// What all have in common who work at one pull: whether everybody is to stop, because the caller gave up or somebody's
+/// work failed, and what the names of their layers may take.
 pub(crate) struct Halt<'a> {
     caller: Caller<'a>,
     called: AtomicBool,
+    names: Budget,
 }
 
 // === impl Halt ===
 
 impl<'a> Halt<'a> {
     pub(crate) fn new(caller: Caller<'a>) -> Halt<'a> {
-        Halt { caller, called: AtomicBool::new(false) }
+        Halt { caller, called: AtomicBool::new(false), names: Budget::new(MOST_NAMES) }
     }
 
     /// Once the caller has given up, it stays so: it may say it once only.
@@ -33,6 +37,10 @@ impl<'a> Halt<'a> {
 
     pub(crate) fn call(&self) {
         self.called.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn names(&self) -> &Budget {
+        &self.names
     }
 }
 

@@ -135,7 +135,7 @@ impl<B: Blobs> Pull<'_, B> {
         let missing = || (self.bad)(ContentError::Missing(part.digest.to_string()).into());
         let blob = self.content.blob(&part.digest)?.ok_or_else(missing)?;
         meter.stage(Stage::Unpacking, 0);
-        Ok(into.unpack(part).run(Metered { blob, meter, halt: self.halt }, into.root))
+        Ok(self.apply(part, into, Metered { blob, meter, halt: self.halt }))
     }
 
     /// The flight is the blob's, and ours until it is here.
@@ -159,7 +159,7 @@ impl<B: Blobs> Pull<'_, B> {
         let tee = Tee { kept, stream, ingest, meter, halt: self.halt };
         // Kept to the end also when it cannot be unpacked: whether the image or the network is to blame, its digest
         // tells.
-        let (report, kept) = tee.follow(|blob| into.unpack(part).run(blob, into.root));
+        let (report, kept) = tee.follow(|blob| self.apply(part, into, blob));
         match kept {
             Ok(ingest) => ingest.commit()?,
             Err(Failure::GaveUp) => return Err(ImageError::GaveUp { image: self.name.to_owned() }),
@@ -167,6 +167,14 @@ impl<B: Blobs> Pull<'_, B> {
             Err(Failure::Depot(error)) => return Err(error.into()),
         };
         Ok(report)
+    }
+
+    fn apply(&self, part: &Part, into: Into<'_>, blob: impl Read + Send) -> Result<Report, UnpackError> {
+        match into.target {
+            // One layer after the other, and each forgets its names: it has a budget of its own.
+            Target::Flat => into.unpack(part).run(blob, into.root),
+            Target::Overlay(_) => into.unpack(part).run_within(self.halt.names(), blob, into.root),
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use os::tree::{Attributes, Child, Refused};
 
+use super::budget::Budget;
 use super::crowd::Crowd;
 use super::error::{UnpackError, shown, warning};
 use super::later::Later;
@@ -25,7 +26,7 @@ use super::{Layout, MOST_WARNINGS, Names, Report, Target, Unpack};
 pub(super) struct Application<'a> {
     how: &'a Unpack<'a>,
     crowd: &'a Crowd,
-    place: Place,
+    place: Place<'a>,
     /// What this layer brought: it hides the layers below, not itself. A layer alone needs no list.
     brought: Brought,
     /// How this layer spells names, where case does not tell them apart.
@@ -51,9 +52,9 @@ impl<'a> Application<'a> {
         how: &'a Unpack<'a>,
         root: &Path,
         later: Later,
-        crowd: &'a Crowd,
+        (crowd, budget): (&'a Crowd, &'a Budget),
     ) -> Result<Self, UnpackError> {
-        let place = Place::open(root, how.names, &how.limits, how.target, later)?;
+        let place = Place::open(root, how.names, how.limits.depth, budget, how.target, later)?;
         let (brought, spelled) = (Brought::new(), HashMap::new());
         let report = Report::default();
         Ok(Application { how, crowd, place, brought, spelled, told_of_extended: false, report })

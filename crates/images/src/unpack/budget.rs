@@ -1,6 +1,8 @@
 //! What is remembered of a layer's names is foreign, too: few bytes of an archive can name deep directories that are
 //! all to be made, described and reported.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use os::tree::{Attributes, Descriptor};
 
 use super::error::UnpackError;
@@ -8,25 +10,25 @@ use super::error::UnpackError;
 /// What an entry of a map costs beside its bytes, about.
 const ENTRY: usize = 96;
 
-/// How much of this may still come.
+/// How much of this may still come, of one layer or of all that share it.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(crate) struct Budget {
     limit: usize,
-    left: usize,
+    left: AtomicUsize,
 }
 
 // === impl Budget ===
 
 impl Budget {
-    pub(super) fn new(limit: usize) -> Budget {
-        Budget { limit, left: limit }
+    pub(crate) fn new(limit: usize) -> Budget {
+        Budget { limit, left: AtomicUsize::new(limit) }
     }
 
     /// Takes what a new entry of so many bytes costs.
-    pub(super) fn take(&mut self, bytes: usize) -> Result<(), UnpackError> {
-        let left = self.left.checked_sub(bytes.saturating_add(ENTRY));
-        self.left = left.ok_or(UnpackError::Names { limit: self.limit })?;
-        Ok(())
+    pub(super) fn take(&self, bytes: usize) -> Result<(), UnpackError> {
+        let rest = |left: usize| left.checked_sub(bytes.saturating_add(ENTRY));
+        let taken = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest);
+        taken.map(drop).map_err(|_| UnpackError::Names { limit: self.limit })
     }
 }
 
@@ -47,10 +49,10 @@ mod tests {
 
     #[test]
     fn what_is_spent_does_not_come_back() {
-        let mut budget = Budget::new(3 * ENTRY);
+        let budget = Budget::new(3 * ENTRY);
         assert!(budget.take(ENTRY).is_ok());
         let error = budget.take(1).unwrap_err().to_string();
-        assert!(error.contains("more than 288 bytes"), "{error}");
+        assert!(error.contains("more than is left of 288 bytes"), "{error}");
         assert!(budget.take(usize::MAX).is_err());
         assert!(budget.take(0).is_ok());
     }

@@ -36,7 +36,7 @@ pub enum UnpackError {
     Long { name: String, limit: usize },
     #[error("{name:?} lies deeper than {limit} directories")]
     Deep { name: String, limit: usize },
-    #[error("the names of the layer need more than {limit} bytes of memory")]
+    #[error("the names of the layer need more than is left of {limit} bytes of memory")]
     Names { limit: usize },
     #[error("the layer has more than {limit} entries")]
     Entries { limit: u64 },

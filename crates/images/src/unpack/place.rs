@@ -13,12 +13,14 @@ use super::budget::{Budget, weight};
 use super::error::{UnpackError, shown};
 use super::later::{Later, Made, Short};
 use super::name::Way;
-use super::{Limits, MOST_WARNINGS, Names, Target};
+use super::{MOST_WARNINGS, Names, Target};
 
 /// As many links as a kernel follows.
 pub(super) const MOST_LINKS: usize = 40;
 /// So many directories stay open; then all are closed and opened again where they are needed.
 const MOST_OPEN: usize = 24;
+/// What a directory costs that is seen, beside its names: the nodes of a map are half empty.
+const DIRECTORY: usize = 2 * size_of::<(Vec<u8>, (Vec<u8>, Seen))>();
 
 /// A real directory, and what tells it from others.
 #[derive(Debug)]
@@ -40,12 +42,12 @@ pub(super) enum Seen {
     Described(Attributes),
 }
 
-pub(super) struct Place {
+pub(super) struct Place<'a> {
     root: Arc<Spot>,
     path: PathBuf,
     names: Names,
     depth: usize,
-    budget: Budget,
+    budget: &'a Budget,
     marks: Option<Marks>,
     open: HashMap<Vec<u8>, Arc<Spot>>,
     /// By key, with the path.
@@ -61,14 +63,15 @@ pub(super) struct Place {
 
 // === impl Place ===
 
-impl Place {
+impl<'a> Place<'a> {
     pub(super) fn open(
         path: &Path,
         names: Names,
-        limits: &Limits,
+        depth: usize,
+        budget: &'a Budget,
         target: Target,
         later: Later,
-    ) -> Result<Place, UnpackError> {
+    ) -> Result<Place<'a>, UnpackError> {
         let dir = Dir::open(path).map_err(|source| UnpackError::Write { path: path.to_owned(), source })?;
         let marks = match target {
             Target::Flat => None,
@@ -78,8 +81,8 @@ impl Place {
             root: Arc::new(Spot { dir, key: Vec::new(), path: Vec::new() }),
             path: path.to_owned(),
             names,
-            depth: limits.depth,
-            budget: Budget::new(limits.names),
+            depth,
+            budget,
             marks,
             open: HashMap::new(),
             seen: BTreeMap::new(),
@@ -193,8 +196,10 @@ impl Place {
             Seen::Found(attributes) | Seen::Described(attributes) => weight(attributes),
             Seen::Made => 0,
         };
-        let new = if self.seen.contains_key(&key) { 0 } else { key.len() + 2 * path.len() };
-        self.budget.take(new + attributes)?;
+        let new = if self.seen.contains_key(&key) { 0 } else { DIRECTORY + key.len() + 2 * path.len() };
+        if new + attributes > 0 {
+            self.budget.take(new + attributes)?;
+        }
         self.seen.insert(key, (path, seen));
         Ok(())
     }
@@ -349,7 +354,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (later, _finisher) = later::pair();
         let names = Names { windows: true, fold: true };
-        let mut place = Place::open(dir.path(), names, &Limits::default(), Target::Flat, later).unwrap();
+        let budget = Budget::new(1 << 20);
+        let mut place = Place::open(dir.path(), names, 256, &budget, Target::Flat, later).unwrap();
         let root = place.directory(&[], b"").unwrap();
         place.directory(&[b"long directory name"], b"").unwrap();
         place.directory(&[b"LONGDI~1"], b"").unwrap();

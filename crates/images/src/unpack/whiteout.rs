@@ -40,7 +40,12 @@ fn brought(all: &Brought, key: &[u8]) -> bool {
 }
 
 /// Removes a name that an earlier layer brought.
-pub(super) fn remove(place: &mut Place, at: &Spot, hidden: &[u8], own: &Brought) -> Result<(), UnpackError> {
+pub(super) fn remove(
+    place: &mut Place<'_>,
+    at: &Spot,
+    hidden: &[u8],
+    own: &Brought,
+) -> Result<(), UnpackError> {
     let (key, path) = (place.key(at, hidden), joined(&at.path, hidden));
     if !brought(own, &key) {
         return place.remove(at, hidden);
@@ -55,7 +60,7 @@ pub(super) fn remove(place: &mut Place, at: &Spot, hidden: &[u8], own: &Brought)
 }
 
 /// Removes everything in a directory that an earlier layer brought.
-pub(super) fn remove_all(place: &mut Place, at: &Spot, own: &Brought) -> Result<(), UnpackError> {
+pub(super) fn remove_all(place: &mut Place<'_>, at: &Spot, own: &Brought) -> Result<(), UnpackError> {
     for name in at.dir.names().map_err(place.failed(&at.path))? {
         remove(place, at, &os::tree::bytes(&name), own)?;
     }
@@ -63,7 +68,7 @@ pub(super) fn remove_all(place: &mut Place, at: &Spot, own: &Brought) -> Result<
 }
 
 /// Marks a name as hidden, for overlayfs. What this layer itself has under that name is seen.
-pub(super) fn mark(place: &mut Place, at: &Spot, hidden: &[u8], marks: Marks) -> Result<(), UnpackError> {
+pub(super) fn mark(place: &mut Place<'_>, at: &Spot, hidden: &[u8], marks: Marks) -> Result<(), UnpackError> {
     let (key, path, name) = (place.key(at, hidden), joined(&at.path, hidden), name(hidden)?);
     match at.dir.child(&name).map_err(place.failed(&path))? {
         Child::Missing => at.dir.whiteout(&name).map_err(place.failed(&path))?,

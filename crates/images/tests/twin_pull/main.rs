@@ -3,6 +3,7 @@
 mod faults;
 mod flight;
 mod form;
+mod hostile;
 mod overlap;
 mod patience;
 mod platforms;

@@ -142,7 +142,8 @@ fn with_and_without_helpers_the_files_and_the_digest_are_the_same() {
     let (plain, wanted) = restless();
     let unpacked = |crowd: &Crowd| {
         let world = World::new();
-        let report = Unpack::default().run_among(crowd, plain.as_slice(), &world.root()).unwrap();
+        let names = Budget::new(1 << 20);
+        let report = Unpack::default().run_among((crowd, &names), plain.as_slice(), &world.root()).unwrap();
         assert_eq!(report.diff_id, crate::sample::digest(&plain));
         for (name, body) in &wanted {
             assert!(world.read(name) == *body, "{name}");
