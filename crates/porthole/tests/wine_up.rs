@@ -17,6 +17,25 @@ fn a_stop_ends_a_program_that_does_nothing_about_it_at_once() {
     plays::a_stop_ends_a_program_that_does_nothing_about_it_at_once(&Stage::wine());
 }
 
+/// A console of Windows obeys no escape sequence before it is told to: what is seen went through the console's own eyes.
+#[test]
+fn a_console_shows_a_table_that_is_drawn_over_itself() {
+    let stage = Stage::wine();
+    let file = stage.pod_with("web", &["print", "hello"], "  restartPolicy: Never\n");
+    let (porthole, fixture) = stage.host.programs();
+    let [porthole, root, file] = [&porthole, &stage.root(), &file].map(|path| stage.host.path(path));
+    let up = ["start", "console", "terminal=100x30", "--", &porthole, "up", "--root", &root, &file];
+    let ended = stage.host.run(&fixture, &up.map(str::to_owned));
+    let shown: String = ended.stdout.lines().filter_map(|line| line.strip_prefix("out ")).collect();
+    assert!(ended.stdout.lines().any(|line| line == "ended 0"), "{}{}", ended.stdout, ended.stderr);
+    for words in ["RESTARTS", "default/web", "Exited(0)"] {
+        assert!(shown.contains(words), "{words:?} not in {shown}");
+    }
+    // Plain lines would have it, and a console that was not told would show the sequences themselves.
+    assert!(!shown.contains("| hello") && !shown.contains("\u{2190}["), "{shown}");
+    stage.assert_nothing_left();
+}
+
 #[test]
 fn once_exits_with_the_containers_code() {
     plays::once_exits_with_the_containers_code(&Stage::wine());
