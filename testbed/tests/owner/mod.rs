@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use testbed::guard::traces;
+use testbed::guard::{Resource, traces};
 use testbed::process::wait_for;
 
 /// The namespaces that a program of the testbed may have for itself.
@@ -21,11 +21,12 @@ pub(crate) struct Owner {
     said: BufReader<ChildStdout>,
 }
 
-/// What an owner holds: its guard's, and the namespaces of the programs in it.
+/// What an owner holds: its guard's, and whatever runs in the namespaces of the programs in it.
 pub(crate) struct Held {
     id: String,
     dir: PathBuf,
-    namespaces: BTreeSet<PathBuf>,
+    /// By start as well: namespaces have numbers, which the next ones get once these are gone.
+    inside: Vec<Resource>,
 }
 
 // === impl Owner ===
@@ -76,16 +77,16 @@ impl Held {
         let namespaces: BTreeSet<_> =
             programs.flat_map(namespaces).filter(|one| !ours.contains(one)).collect();
         assert!(!namespaces.is_empty(), "no namespace but the host's in {seen:#?}");
-        Self { id, dir, namespaces }
+        let inside = inhabitants(&namespaces);
+        assert!(!inside.is_empty(), "nothing runs in {namespaces:?}");
+        Self { id, dir, inside }
     }
 
     /// What of it is on the host now; also programs in its namespaces that do not carry the guard's mark.
     pub(crate) fn traces(&self) -> Vec<String> {
         let mut found = traces(&self.id, &self.dir);
-        let entries = fs::read_dir("/proc").expect("/proc").flatten();
-        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        let inside = names.filter(|name| runs(name) && !self.namespaces.is_disjoint(&namespaces(name)));
-        found.extend(inside.map(|name| format!("process {name} in a namespace of it")));
+        let left = self.inside.iter().filter(|one| runs(one));
+        found.extend(left.map(|one| format!("{one:?} in a namespace of it")));
         found
     }
 
@@ -102,8 +103,16 @@ fn namespaces(process: &str) -> BTreeSet<PathBuf> {
     KINDS.iter().filter_map(link).collect()
 }
 
-/// Who merely waits to be buried has no command line any more.
-fn runs(process: &str) -> bool {
-    process.parse::<u32>().is_ok()
-        && fs::read(format!("/proc/{process}/cmdline")).is_ok_and(|line| !line.is_empty())
+/// Who is in one of them now.
+fn inhabitants(of: &BTreeSet<PathBuf>) -> Vec<Resource> {
+    let entries = fs::read_dir("/proc").expect("/proc").flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let inside = names.filter(|name| !of.is_disjoint(&namespaces(name)));
+    inside.filter_map(|name| Resource::process(name.parse().ok()?).ok()).collect()
+}
+
+/// Who merely waits to be buried does not.
+fn runs(process: &Resource) -> bool {
+    let Resource::Process { pid, .. } = process else { return false };
+    Resource::process(*pid).is_ok_and(|now| now == *process)
 }

@@ -155,8 +155,11 @@ fn what_a_registry_keeps_doing_is_said_and_leaves_nothing_wrong() {
 fn keeps_doing(path: &str, wrong: Wrong, words: &str) {
     let world = World::with(&image_of(0..4, 200_000));
     let come = if path == BLOBS { 2 } else { 0 };
+    let hosts = match wrong {
+        Wrong::Stall { .. } => Hosts::default().with_silence(Duration::from_secs(2)),
+        _ => Hosts::default(),
+    };
     world.registry.fault(Fault::new(wrong).method("GET").path(path).after(come));
-    let hosts = Hosts::default().with_silence(Duration::from_secs(2));
     let access = Access { hosts, ..Access::default() };
     let reference = world.reference("try/app:1");
     let error = pull_by(&access, &world.store(), &reference, Caller::silent()).unwrap_err();

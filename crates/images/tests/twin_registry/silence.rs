@@ -49,7 +49,7 @@ fn a_mirror_that_says_nothing_is_waited_for_as_long_as_its_file_says() {
     bench.assert_whole(&bench.pull(&access), 0);
     let took = begun.elapsed();
     assert!(took >= Duration::from_millis(300), "it was not waited for: {took:?}");
-    assert!(took < Duration::from_secs(5), "it was waited for as long as any other: {took:?}");
+    assert!(took < Duration::from_secs(9), "it was waited for as long as any other: {took:?}");
 }
 
 #[test]

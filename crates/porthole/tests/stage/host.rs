@@ -107,7 +107,7 @@ impl Host {
     /// one server, which has to see a socket close before it ends the job.
     pub(crate) fn at_once(&self) -> Duration {
         match self {
-            Host::Twin { .. } => Duration::from_secs(2),
+            Host::Twin { .. } => Duration::from_secs(5),
             Host::Wine { .. } => Duration::from_secs(10),
         }
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How long the first ones wait for the others. Clients give up later than that.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(9);
 
 /// A number of requests of which none is answered before all have come.
 #[derive(Debug, Clone)]
