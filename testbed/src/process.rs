@@ -89,10 +89,16 @@ pub fn tail(log: &Path) -> String {
     lines[lines.len().saturating_sub(QUOTED_LINES)..].join("\n")
 }
 
+/// For whoever will need it much later.
+pub fn must_be_root() -> Result<()> {
+    ensure!(geteuid().is_root(), "the testbed makes namespaces and needs root: run it with sudo");
+    Ok(())
+}
+
 /// Fails early and clearly where namespaces cannot be made, and installs what is missing of the `(program, Debian
 /// package)` pairs. A host that has the programs need not be Debian.
 pub(crate) fn prepare_host(needs: &[(&str, &str)]) -> Result<()> {
-    ensure!(geteuid().is_root(), "the testbed makes namespaces and needs root: run it with sudo");
+    must_be_root()?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let there = |program: &str| std::env::split_paths(&path).any(|dir| dir.join(program).is_file());
     let missing: Vec<&str> = needs.iter().filter(|need| !there(need.0)).map(|need| need.1).collect();

@@ -81,6 +81,7 @@ const PATHS: &[&str] = &[
     "crates/images",
     "crates/os",
     "crates/plan",
+    "crates/rules",
     "crates/porthole/src/cri.rs",
 ];
 

@@ -12,8 +12,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use testbed::process::must_be_root;
 use testbed::tools::cargo::Built;
-use testbed::tools::{debian, go_tool};
+use testbed::tools::{debian, go, go_tool};
 
 use crate::results::{self, Counts, Record, Stamp, Verdict};
 use crate::tier::Tier;
@@ -73,6 +74,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         return defects::run(name);
     }
     let gate = Gate::new(options)?;
+    gate.check_the_host()?;
     running::end_with_the_gate()?;
     let mut ahead = None;
     let mut records = Vec::new();
@@ -134,6 +136,18 @@ impl Gate {
             last: results::read().unwrap_or_default(),
             programs: OnceLock::new(),
         })
+    }
+
+    /// Before minutes are spent on compiling: what no tier could install for itself.
+    fn check_the_host(&self) -> Result<()> {
+        if self.tiers.iter().any(|tier| !matches!(tier, Tier::Lint | Tier::Unit | Tier::Fuzz)) {
+            must_be_root()?;
+        }
+        if self.tiers.iter().any(|tier| !tier.needs().go_tools.is_empty()) {
+            go::must_be_there()
+        } else {
+            Ok(())
+        }
     }
 
     fn lanes(&self, tier: Tier) -> usize {

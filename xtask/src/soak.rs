@@ -23,7 +23,8 @@ const PODS: u32 = 1_000;
 const LIMIT: Duration = Duration::from_secs(15 * 60);
 const TEST: &str = "twin_soak";
 /// What is soaked: the committed outcome goes stale when these change.
-const PATHS: &[&str] = &["crates/runtime", "crates/holder", "crates/os", "crates/plan"];
+const PATHS: &[&str] =
+    &["crates/runtime", "crates/holder", "crates/images", "crates/os", "crates/plan", "crates/rules"];
 
 #[derive(Debug, Serialize)]
 struct Outcome {

@@ -26,6 +26,8 @@ pub struct GoTool {
 }
 
 const WINDOWS: &str = "windows";
+/// The newest that a module of ours asks for; README says so too.
+const NEEDED: &str = "needs Go 1.26.6 or newer";
 
 const KUBERNETES: GoTool = GoTool {
     name: "",
@@ -104,6 +106,12 @@ pub const GO_TOOLS: &[GoTool] = &[
     GoTool { name: "critest", package: "sigs.k8s.io/cri-tools/cmd/critest", is_test: true, ..CRI_TOOLS },
 ];
 
+/// Whether any can be built here, for whoever will need one much later.
+pub fn must_be_there() -> Result<()> {
+    let asked = Command::new("go").arg("version").output();
+    asked.map(drop).with_context(|| format!("look for go ({NEEDED})"))
+}
+
 /// The path of a Go program, built on first use.
 ///
 /// ```no_run
@@ -148,9 +156,8 @@ impl GoTool {
         go.args(if self.is_test { &["test", "-c"][..] } else { &["build"] });
         go.args(["-trimpath", "-ldflags", &self.link_flags(), "-o"]).arg(output).arg(self.package);
         go.current_dir(&module).env("CGO_ENABLED", "0").env("GOOS", self.goos).env("GOWORK", "off");
-        progress::run(&mut go).with_context(|| {
-            format!("build {} in {} (needs Go 1.26 or newer)", self.package, module.display())
-        })?;
+        progress::run(&mut go)
+            .with_context(|| format!("build {} in {} ({NEEDED})", self.package, module.display()))?;
         Ok(())
     }
 

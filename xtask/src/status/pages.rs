@@ -156,6 +156,11 @@ fn the_readme_names_the_versions_of_rust_and_go_that_are_wanted() {
     let rust = cargo["workspace"]["package"]["rust-version"].as_str().expect("a version");
     let go = GO_TOOLS.iter().map(|tool| wanted_go(&page(&format!("{}/go.mod", tool.module))));
     let go = go.max().expect("a module").map(|part| part.to_string()).join(".");
+    let error = format!("needs Go {go} or newer");
+    assert!(
+        page("testbed/src/tools/go.rs").contains(&error),
+        "whoever has an older one is not told: {error}"
+    );
     let readme = page("README.md");
     for wanted in [format!("Rust {rust} "), format!("Go {go} ")] {
         assert!(readme.contains(&wanted), "README.md does not say {wanted}");
