@@ -23,9 +23,12 @@ fn a_console_shows_a_table_that_is_drawn_over_itself() {
     let stage = Stage::wine();
     let file = stage.pod_with("web", &["print", "hello"], "  restartPolicy: Never\n");
     let (porthole, fixture) = stage.host.programs();
-    let [porthole, root, file] = [&porthole, &stage.root(), &file].map(|path| stage.host.path(path));
-    let up = ["start", "console", "terminal=100x30", "--", &porthole, "up", "--root", &root, &file];
-    let ended = stage.host.run(&fixture, &up.map(str::to_owned));
+    let [inner, porthole, root, file] =
+        [&fixture, &porthole, &stage.root(), &file].map(|path| stage.host.path(path));
+    let console = ["start", "console", "terminal=100x30", "--", &inner, "in-terminal"];
+    let up = [&porthole, "up", "--root", &root, &file];
+    let words: Vec<_> = console.into_iter().chain(up).map(str::to_owned).collect();
+    let ended = stage.host.run(&fixture, &words);
     let shown: String = ended.stdout.lines().filter_map(|line| line.strip_prefix("out ")).collect();
     assert!(ended.stdout.lines().any(|line| line == "ended 0"), "{}{}", ended.stdout, ended.stderr);
     for words in ["RESTARTS", "default/web", "Exited(0)"] {
