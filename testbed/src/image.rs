@@ -23,7 +23,6 @@ mod ready;
 pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
-const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 
 /// What an image is to be.
 ///
@@ -141,8 +140,10 @@ impl ImageBuilder {
     pub fn build(&self) -> Result<Image> {
         let packed = self.layers.iter().map(Layer::packed).collect::<Result<Vec<_>>>()?;
         let config = self.configuration(packed.iter().map(|layer| layer.diff_id.clone()).collect());
-        let descriptor_of =
-            |layer: &&Packed| json!({"mediaType": LAYER, "digest": layer.digest, "size": layer.blob.len()});
+        let descriptor_of = |layer: &&Packed| {
+            let size = layer.blob.len();
+            json!({"mediaType": layer.media_type, "digest": layer.digest, "size": size})
+        };
         let layers: Vec<_> = packed.iter().map(descriptor_of).collect();
         let manifest = json!({
             "schemaVersion": 2,

@@ -86,7 +86,9 @@ impl Tier {
         let plain = Needs { packages: &[], go_tools: &[], threads: None, limit: LIMIT };
         match self {
             Tier::Lint | Tier::Unit => plain,
-            Tier::Twin => Needs { packages: &["iproute2", "util-linux"], go_tools: &["registry"], ..plain },
+            Tier::Twin => {
+                Needs { packages: &["iproute2", "util-linux", "zstd"], go_tools: &["registry"], ..plain }
+            }
             // libFuzzer's runtime is C++.
             Tier::Fuzz => Needs { packages: &["g++"], ..plain },
             // A Wine prefix brings half a dozen processes, a control plane half a gigabyte.

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
+use std::io::{Seek, Write};
 use std::path::Path;
+use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use flate2::{Compression, GzBuilder};
 use tar::{EntryType, Header};
+
+use crate::tools::debian;
 
 /// The files of a layer. Directories above them come by themselves.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +20,7 @@ pub struct Layer {
     entries: BTreeMap<String, Entry>,
     /// A tar file that somebody else wrote, instead.
     whole: Option<Vec<u8>>,
+    packing: Packing,
     /// Packed once for all images that share the layer: compression is the slowest part of a test's image.
     packed: Arc<OnceLock<Packed>>,
 }
@@ -24,10 +28,19 @@ pub struct Layer {
 /// A layer as a registry has it.
 #[derive(Debug)]
 pub(super) struct Packed {
+    pub(super) media_type: &'static str,
     pub(super) blob: super::Blob,
     pub(super) digest: String,
     /// The digest of what is compressed in it.
     pub(super) diff_id: String,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+enum Packing {
+    #[default]
+    Gzip,
+    Zstd,
+    Plain,
 }
 
 #[derive(Debug, Clone)]
@@ -86,6 +99,22 @@ impl Layer {
         self.file(marker.trim_start_matches('/'), "", 0o644)
     }
 
+    /// As newer builders compress it.
+    #[must_use]
+    pub fn zstd(self) -> Self {
+        self.packed_as(Packing::Zstd)
+    }
+
+    /// Not compressed at all.
+    #[must_use]
+    pub fn plain(self) -> Self {
+        self.packed_as(Packing::Plain)
+    }
+
+    fn packed_as(self, packing: Packing) -> Self {
+        Self { packing, packed: Arc::default(), ..self }
+    }
+
     fn with(mut self, path: &str, entry: Entry) -> Self {
         for (at, _) in path.match_indices('/') {
             self.entries.entry(path[..at].to_owned()).or_insert(Entry::Directory { mode: 0o755 });
@@ -98,8 +127,9 @@ impl Layer {
     pub(super) fn packed(&self) -> Result<&Packed> {
         if self.packed.get().is_none() {
             let tar = self.tar()?;
-            let blob: super::Blob = gzip(&tar)?.into();
-            let packed = Packed { digest: super::digest(&blob), blob, diff_id: super::digest(&tar) };
+            let (media_type, diff_id) = (self.packing.media_type(), super::digest(&tar));
+            let blob: super::Blob = self.packing.pack(tar)?.into();
+            let packed = Packed { media_type, digest: super::digest(&blob), blob, diff_id };
             // Another thread may have been faster with the same.
             let _ = self.packed.set(packed);
         }
@@ -115,6 +145,26 @@ impl Layer {
             append(&mut tar, path, entry).with_context(|| format!("put {path} into a layer"))?;
         }
         tar.into_inner().context("finish a layer")
+    }
+}
+
+// === impl Packing ===
+
+impl Packing {
+    fn media_type(self) -> &'static str {
+        match self {
+            Self::Gzip => "application/vnd.oci.image.layer.v1.tar+gzip",
+            Self::Zstd => "application/vnd.oci.image.layer.v1.tar+zstd",
+            Self::Plain => "application/vnd.oci.image.layer.v1.tar",
+        }
+    }
+
+    fn pack(self, tar: Vec<u8>) -> Result<Vec<u8>> {
+        match self {
+            Self::Gzip => gzip(&tar),
+            Self::Zstd => zstd(&tar),
+            Self::Plain => Ok(tar),
+        }
     }
 }
 
@@ -160,6 +210,19 @@ fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
     gzip.write_all(bytes).and_then(|()| gzip.finish()).context("compress a layer")
 }
 
+/// By the program. With several threads its output would be another one.
+fn zstd(bytes: &[u8]) -> Result<Vec<u8>> {
+    debian::ensure(&["zstd"])?;
+    let mut file = tempfile::tempfile().context("make a file for zstd")?;
+    file.write_all(bytes).and_then(|()| file.rewind()).context("write a layer for zstd")?;
+    let mut command = Command::new("zstd");
+    let output = command.args(["-q", "-1", "--single-thread", "--stdout"]).stdin(file).output();
+    let output = output.context("start zstd")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "zstd: {}: {}", output.status, said.trim());
+    Ok(output.stdout)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,6 +248,17 @@ mod tests {
         assert_eq!(one.tar().expect("made"), two.tar().expect("made"));
         let mode = Layer::new().file("c", "2", 0o644).file("a/b", "1", 0o644);
         assert_ne!(one.tar().expect("made"), mode.tar().expect("made"));
+    }
+
+    #[test]
+    fn a_layer_is_the_same_however_it_is_packed() {
+        let layer = || Layer::new().file("a", "1", 0o644);
+        let (gzip, plain) = (layer(), layer().plain());
+        let [gzip, plain] = [&gzip, &plain].map(|layer| layer.packed().expect("packed"));
+        assert_eq!(gzip.diff_id, plain.diff_id);
+        assert_eq!(plain.digest, plain.diff_id);
+        assert_ne!(gzip.digest, gzip.diff_id);
+        assert!(gzip.media_type.ends_with("+gzip") && plain.media_type.ends_with(".tar"));
     }
 
     #[test]

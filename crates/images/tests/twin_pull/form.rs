@@ -1,8 +1,11 @@
 //! What an image looks like when it is here.
 
+use std::fs::File;
+
 use images::stack::{Seen, Stack};
 use images::{Caller, Files, Progress, Source, Stage};
-use testbed::image::{ImageBuilder, Layer};
+use testbed::image::{Image, ImageBuilder, Layer};
+use testbed::registry::{Fault, Wrong};
 
 use crate::support::{Heard, World, count, image_of, lower, mounted, noise, total};
 
@@ -66,6 +69,70 @@ fn images_share_the_layers_they_have_in_common() {
     let (asked, _) = world.moved();
     assert_eq!(asked.len(), 2, "the configuration and one layer: {asked:?}");
     assert!(lower(&second)[3].join("mark").exists(), "the shared layer was unpacked again");
+}
+
+/// Each of them comes first once and is unpacked; the others then find the layer, and only their blob moves.
+#[test]
+fn a_layer_in_three_compressions_is_unpacked_once() {
+    let data = noise(1, 300_000);
+    let mut packed = packed(data.clone());
+    for _ in 0..packed.len() {
+        packed.rotate_left(1);
+        let (world, first) = (World::new(), packed[0].0);
+        for (form, image) in &packed {
+            let name = format!("try/{form}:1");
+            world.registry.push(image, &name).unwrap();
+            let pulled = world.pull(&name).unwrap();
+            assert_eq!(mounted(&pulled, "cat etc/word"), "same", "{form} after {first}");
+            let [layer] = lower(&pulled) else { panic!("{pulled:?}") };
+            assert!(std::fs::read(layer.join("data")).unwrap() == data, "{form} after {first}");
+            let is_new = File::create_new(layer.join("mark")).is_ok();
+            assert_eq!(is_new, *form == first, "{form} after {first}: whether it was unpacked");
+        }
+        assert_eq!(count(&world.dir().join("layers")), 1, "{first} first");
+        assert_eq!(world.store().list().unwrap().len(), 3, "{first} first");
+        let (asked, bytes) = world.moved();
+        assert!(asked.len() == 6 && asked.values().all(|times| *times == 1), "{first} first: {asked:?}");
+        assert_eq!(bytes, packed.iter().map(|(_, image)| total(image)).sum::<u64>(), "{first} first");
+        world.assert_sound(false);
+    }
+}
+
+/// The same layer in every form that registries have; three images, as each has an environment of its own.
+fn packed(data: Vec<u8>) -> [(&'static str, Image); 3] {
+    let layer = Layer::new().file("etc/word", "same", 0o644).file("data", data, 0o644);
+    let forms = [("gzip", layer.clone()), ("zstd", layer.clone().zstd()), ("plain", layer.plain())];
+    forms.map(|(form, layer)| {
+        let image = ImageBuilder::new("linux", "amd64").layer(layer).env("FORM", form);
+        (form, image.build().unwrap())
+    })
+}
+
+#[test]
+fn a_large_layer_of_zstd_that_is_cut_in_the_middle_goes_on_there() {
+    const SEGMENT: usize = 4 << 20;
+    const CUT: usize = 1_234_567;
+    let data = noise(7, (17 << 20) + 12_345);
+    let digest = testbed::image::digest(&data);
+    let [_, (_, image), _] = packed(data);
+    let world = World::with(&image);
+    let layer = image.blobs().iter().max_by_key(|(_, blob)| blob.len()).unwrap();
+    assert!(layer.1.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]), "no zstd");
+    let cut = Fault::new(Wrong::Cut { after: CUT }).path(&format!("*/blobs/{}", layer.0));
+    // The first segments go well.
+    world.registry.fault(cut.after(2).times(1));
+    let heard = Heard::default();
+    let pulled = world.pull_telling("try/app:1", Caller { tell: &heard.tell(), gave_up: &|| false }).unwrap();
+    assert_eq!(mounted(&pulled, "sha256sum < data"), format!("{}  -\n", &digest["sha256:".len()..]));
+    let again = |progress: &&Progress| matches!(progress, Progress::Retrying { .. });
+    let heard = heard.all();
+    assert_eq!(heard.iter().filter(again).count(), 1, "{heard:?}");
+    let ranges = world.registry.requests().into_iter().filter_map(|request| request.range);
+    let begins = ranges.filter_map(|range| range.strip_prefix("bytes=")?.split('-').next()?.parse().ok());
+    let begins: Vec<usize> = begins.collect();
+    assert!(begins.iter().any(|at| *at > SEGMENT && at % SEGMENT == CUT), "{begins:?}");
+    assert_eq!(world.moved().1, total(&image), "bytes came twice");
+    world.assert_sound(false);
 }
 
 #[test]
