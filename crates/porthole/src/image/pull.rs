@@ -1,8 +1,9 @@
 //! `porthole image pull`: images from their registries into this machine's store.
 
+use std::io;
 use std::sync::Arc;
 
-use anyhow::anyhow;
+use anyhow::{Error, anyhow};
 use clap::Args;
 use images::digest::Digest;
 use images::platform::{Host, Isolation};
@@ -18,6 +19,7 @@ use super::platform::{PlatformArgs, this_host};
 use super::{depot, show, store, warnings};
 use crate::cli::{Output, Root};
 use crate::failure::{Exit, Failure, Outcome, code};
+use crate::up::say;
 
 pub(super) const EXAMPLES: &str = "Examples:
   porthole image pull registry.k8s.io/pause:3.10
@@ -87,7 +89,7 @@ pub(super) fn pull(args: &PullArgs) -> Outcome {
     let parsed = args.images.iter().map(|text| Reference::parse(text));
     let references = parsed.collect::<Result<Vec<_>, _>>().or_usage()?;
     let access = args.access.open(&args.root, &references)?;
-    let store = store(&args.root)?;
+    let store = store(&args.root).inspect_err(hint)?;
     let host = args.platform.host()?;
     let unpack = host.os == this_host()?.os;
     let (patience, bars) = (Patience::watch()?, Bars::new(args.quiet));
@@ -100,7 +102,7 @@ pub(super) fn pull(args: &PullArgs) -> Outcome {
         images.iter().for_each(|image| warnings::tell(&image.warnings, "-o json", &bars));
     }
     bars.close();
-    let pulled = Pulled { images: pulled.map_err(|error| failure(error, &patience))? };
+    let pulled = Pulled { images: pulled.map_err(|error| failure(error, &patience)).inspect_err(hint)? };
     show(&pulled, args.output, || pulled.images.iter().map(PulledImage::line).collect())
 }
 
@@ -112,8 +114,24 @@ fn failure(error: ImageError, patience: &Patience) -> Failure {
     match error {
         ImageError::Depot(error) => depot(error),
         ImageError::Store { .. } => Failure::new(code::ENVIRONMENT, error),
-        other => Failure::new(code::NO, other),
+        other => {
+            let error = Error::new(other);
+            let code = if is_full(&error) { code::ENVIRONMENT } else { code::NO };
+            Failure::new(code, error)
+        }
     }
+}
+
+/// What can be done about an image that has no room.
+fn hint(failure: &Failure) {
+    if is_full(&failure.error) {
+        say("warning: the disk is full: `porthole image gc` frees what no container uses; then pull again");
+    }
+}
+
+fn is_full(error: &Error) -> bool {
+    let full = |error: &io::Error| error.kind() == io::ErrorKind::StorageFull;
+    error.chain().any(|cause| cause.downcast_ref().is_some_and(full))
 }
 
 // === impl Errand ===

@@ -14,6 +14,7 @@ mod build;
 mod desk;
 mod disk;
 mod explain;
+mod full;
 mod registry;
 mod transfer;
 mod words;
