@@ -40,7 +40,7 @@ pub(crate) use cache::Cache;
 pub(crate) use error::{At, if_there};
 pub(crate) use measure::measure;
 pub(crate) use trash::INDEX_LOCK;
-pub(crate) use unpacked::Kind;
+pub(crate) use unpacked::{Kind, is_settled};
 
 use crate::digest::Digest;
 use crate::names::Names;

@@ -88,7 +88,8 @@ impl Content {
 
     pub(crate) fn unpacked(&self, kind: Kind, digest: &Digest) -> Result<Option<Unpacked>, DepotError> {
         let place = self.place(kind, digest);
-        let found = self.note_file(kind, &place)?.filter(|file| self.is_trusted(&place, file));
+        let found =
+            self.note_file(kind, &place)?.filter(|file| file.boot == self.inner.boot || is_settled(&place));
         Ok(found.map(|file| Unpacked { files: place.join(FILES), note: file.note.clone() }))
     }
 
@@ -188,13 +189,9 @@ impl Kind {
     }
 }
 
-// === impl NoteFile ===
-
-impl Content {
-    fn is_trusted(&self, place: &Path, file: &NoteFile) -> bool {
-        file.boot == self.inner.boot
-            || if_there(std::fs::metadata(place.join(SYNCED))).is_ok_and(|found| found.is_some())
-    }
+/// Whether it was brought to the disk.
+pub(crate) fn is_settled(place: &Path) -> bool {
+    if_there(std::fs::metadata(place.join(SYNCED))).is_ok_and(|found| found.is_some())
 }
 
 /// Names in an image are bytes, and JSON has only text.

@@ -2,7 +2,7 @@
 
 use super::{Findings, Outcome, Problem};
 use crate::collect::Survey;
-use crate::content::{Content, DepotError, Key, Kind, measure};
+use crate::content::{Content, DepotError, Key, Kind, is_settled, measure};
 use crate::digest::Digest;
 
 // === impl Content ===
@@ -22,7 +22,13 @@ impl Content {
 
     fn damage(&self, kind: Kind, digest: &Digest) -> Result<Option<Problem>, DepotError> {
         let damaged = |why: String| Ok(Some(Problem::DamagedLayer { why }));
-        let Some(note) = self.note(kind, digest)? else { return damaged("it has no readable note".into()) };
+        let Some(note) = self.note(kind, digest)? else {
+            // Power loss cuts a note that was never brought to the disk, as it may cut its files.
+            return match is_settled(&self.place(kind, digest)) {
+                true => damaged("it has no readable note".into()),
+                false => Ok(Some(Problem::Unsettled)),
+            };
+        };
         let Some(unpacked) = self.unpacked(kind, digest)? else { return Ok(Some(Problem::Unsettled)) };
         match measure(&unpacked.files) {
             Ok(measured) if measured == note.size => Ok(None),

@@ -67,6 +67,7 @@ fn a_layer_that_lost_a_file_or_its_note_is_found() {
     let record = world.image_with("one", &["a", "b", "c"]);
     let place = |n: usize| world.content.path_of(&Key::Layer(record.layers[n].diff_id.clone()));
     std::fs::remove_file(place(0).join("files/name")).unwrap();
+    std::fs::write(place(1).join("synced"), "").unwrap();
     std::fs::write(place(1).join("layer.json"), "").unwrap();
     std::fs::remove_dir_all(place(2).join("files")).unwrap();
     let (mut said, outcomes) = checked(&world);
@@ -96,14 +97,22 @@ fn what_a_container_uses_is_reported_and_kept() {
 
 #[test]
 fn layers_that_a_power_loss_may_have_hit_go() {
-    let world = World::new();
-    world.image("one");
-    let rebooted = world.rebooted();
-    let found = rebooted.fsck(false).unwrap();
-    assert!(found.found.len() == 1 && found.is_sound(), "not one is damaged: {:?}", said(&world, &found));
-    let found = rebooted.fsck(true).unwrap();
-    assert!(found.found.len() == 1 && found.is_sound(), "{:?}", said(&world, &found));
-    assert!(said(&world, &found)[0].contains("before the last boot"), "{:?}", said(&world, &found));
+    for note in [None, Some(""), Some("\0\0\0\0")] {
+        let world = World::new();
+        let record = world.image("one");
+        let path = world.content.path_of(&Key::Layer(record.layers[0].diff_id.clone()));
+        if let Some(cut) = note {
+            std::fs::write(path.join("layer.json"), cut).unwrap();
+        }
+        let rebooted = world.rebooted();
+        for repair in [false, true] {
+            let found = rebooted.fsck(repair).unwrap();
+            let said = said(&world, &found);
+            assert!(found.found.len() == 1 && found.is_sound(), "{note:?}: not one is damaged: {said:?}");
+            assert!(said[0].contains("before the last boot"), "{note:?}: {said:?}");
+        }
+        assert!(!path.exists(), "{note:?}: it stayed");
+    }
 }
 
 #[test]
