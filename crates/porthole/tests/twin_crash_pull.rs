@@ -3,10 +3,10 @@
 //!
 //! The disk is real and forgets what nobody synced ([`testbed::disk`]).
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use images::fail;
+use images::{Store, fail};
 use testbed::disk::{Disk, Survives, Unsynced};
 use testbed::image::{ImageBuilder, Layer};
 use testbed::registry::{Options, Registry};
@@ -16,10 +16,16 @@ const FILES: usize = 5;
 /// Told from everything else that a store holds.
 const PAYLOAD: &str = "payload-";
 
-/// A registry with one image, and a machine that pulls it.
+/// What another image holds, which was pulled before.
+const KEPT: &str = "kept since before the first cut";
+/// What fsck may find after a cut: what belongs to no image, and what is made again when it is wanted.
+const HARMLESS: [&str; 2] = ["orphan", "unsettled"];
+
+/// A registry with two images, and a machine that has one of them and pulls the other.
 struct Bench {
     disk: Disk,
     name: String,
+    kept: String,
     _registry: Registry,
 }
 
@@ -47,23 +53,37 @@ impl Bench {
     fn new(unsynced: Unsynced, image: &ImageBuilder) -> Bench {
         let registry = Registry::start(Options::default()).unwrap();
         registry.push(&image.build().unwrap(), "try/app:1").unwrap();
-        let name = format!("{}/try/app:1", registry.address());
-        Bench { disk: Disk::new(unsynced).unwrap(), name, _registry: registry }
+        let kept = ImageBuilder::new("linux", "amd64").layer(Layer::new().file("kept", KEPT, 0o644));
+        registry.push(&kept.build().unwrap(), "try/kept:1").unwrap();
+        let [name, kept] = ["app", "kept"].map(|name| format!("{}/try/{name}:1", registry.address()));
+        let bench = Bench { disk: Disk::new(unsynced).unwrap(), name, kept, _registry: registry };
+        bench.keep();
+        bench
     }
 
-    fn finish(&self, mut command: Command, verb: &str) -> Output {
-        let words: &[&str] = match verb {
-            "pull" | "rm" => &[verb, &self.name],
-            _ => &[verb],
-        };
+    /// Pulled, and settled as an agent does it when nobody waits.
+    fn keep(&self) {
+        self.succeed(&["pull", &self.kept], "before the first cut");
+        assert_eq!(Store::open(&self.images()).unwrap().content().settle().unwrap(), 1);
+    }
+
+    fn images(&self) -> PathBuf {
+        self.disk.path().join("root/images")
+    }
+
+    fn finish(&self, mut command: Command, words: &[&str]) -> Output {
         command.arg("image").args(words).arg("--root").arg(self.disk.path().join("root"));
         command.stdin(Stdio::null()).output().unwrap()
     }
 
-    fn succeed(&self, verb: &str, when: &str) -> String {
-        let output = self.finish(Command::new(env!("CARGO_BIN_EXE_porthole")), verb);
+    fn run(&self, words: &[&str]) -> Output {
+        self.finish(Command::new(env!("CARGO_BIN_EXE_porthole")), words)
+    }
+
+    fn succeed(&self, words: &[&str], when: &str) -> String {
+        let output = self.run(words);
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{when}: {verb}: {said}");
+        assert!(output.status.success(), "{when}: {words:?}: {said}");
         String::from_utf8(output.stdout).unwrap()
     }
 
@@ -73,7 +93,7 @@ impl Bench {
         drop(std::fs::remove_file(&marker));
         let mut command = self.disk.in_an_earlier_boot(env!("CARGO_BIN_EXE_porthole").as_ref()).unwrap();
         command.env(failpoint::VARIABLE, failpoint::setting_once(point, 1, &marker));
-        let output = self.finish(command, verb);
+        let output = self.finish(command, &[verb, &self.name]);
         let died = marker.exists();
         assert_eq!(died, !output.status.success(), "{verb}: {}", String::from_utf8_lossy(&output.stderr));
         died
@@ -82,25 +102,39 @@ impl Bench {
     /// A cut while a verb was at the point; false if it does not come by.
     fn cut(&mut self, verb: &str, point: &str, survives: Survives, when: &str) -> bool {
         if verb == "rm" {
-            self.succeed("pull", when);
+            self.succeed(&["pull", &self.name], when);
         }
         os::file::sync_disk(self.disk.path()).unwrap();
         let died = self.die(verb, point);
         self.disk.cut(survives).unwrap();
         self.disk.power_on().unwrap();
-        let listed = self.succeed("ls", when).contains("try/app");
-        assert!(died || verb != "pull" || listed, "{when}: what was pulled is known");
-        self.succeed("pull", when);
-        assert!(self.succeed("ls", when).contains("try/app"), "{when}");
-        self.succeed("fsck", when);
+        let listed = self.succeed(&["ls"], when);
+        assert!(died || verb != "pull" || listed.contains("try/app"), "{when}: what was pulled is known");
+        assert!(listed.contains("try/kept"), "{when}: what was pulled before is lost");
+        self.assert_harmless(when);
+        self.succeed(&["pull", &self.name], when);
+        assert!(self.succeed(&["ls"], when).contains("try/app"), "{when}");
+        self.succeed(&["fsck"], when);
         assert_eq!(self.payloads(when), LAYERS * FILES, "{when}");
-        self.succeed("rm", when);
+        self.succeed(&["rm", &self.name], when);
         died
+    }
+
+    /// Every image has all that it is made of, and the one that was pulled before its files.
+    fn assert_harmless(&self, when: &str) {
+        let output = self.run(&["fsck", "-o", "json"]);
+        let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let is_harmful = |each: &&serde_json::Value| !HARMLESS.iter().any(|kind| each["kind"] == *kind);
+        let harmful: Vec<_> = found["findings"].as_array().unwrap().iter().filter(is_harmful).collect();
+        assert!(harmful.is_empty(), "{when}: {harmful:#?}");
+        let layers = std::fs::read_dir(self.images().join("layers")).unwrap();
+        let mut files = layers.map(|layer| layer.unwrap().path().join("files/kept"));
+        assert!(files.any(|file| std::fs::read(file).is_ok_and(|text| text == KEPT.as_bytes())), "{when}");
     }
 
     /// How many files of the image are unpacked, each as it was made.
     fn payloads(&self, when: &str) -> usize {
-        count_payloads(&self.disk.path().join("root/images"), when)
+        count_payloads(&self.images(), when)
     }
 }
 

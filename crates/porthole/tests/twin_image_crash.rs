@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use images::fail;
 use moments::Moments;
+use serde_json::Value;
 use tempfile::TempDir;
 use testbed::image::{ImageBuilder, Layer};
 use testbed::registry::{Options, Registry};
@@ -21,6 +22,9 @@ use testbed::registry::{Options, Registry};
 const ROUNDS: u32 = 100;
 /// Each moves many megabytes.
 const LARGE_ROUNDS: u32 = 20;
+/// After every so manieth random kill all that is left is looked at: each blob is hashed for it, slowly where nothing is
+/// optimised.
+const LOOKED_AT: u32 = 5;
 /// Above what comes as one, with an end that is no whole segment.
 const LARGE: usize = (17 << 20) + 12_345;
 const SEGMENT: u64 = 4 << 20;
@@ -36,6 +40,15 @@ struct Bench {
 
 /// Everything in a store: paths, with the sizes of what has one that cannot differ.
 type Inventory = BTreeMap<String, u64>;
+
+/// What pulls and removals without a crash leave.
+struct Good {
+    whole: Inventory,
+    /// What `ls` says that it takes.
+    bytes: u64,
+    /// After everything was removed again.
+    empty: Inventory,
+}
 
 // === impl Bench ===
 
@@ -73,10 +86,19 @@ impl Bench {
         self.succeed(&["rm", &self.name]);
     }
 
-    fn listed(&self) -> Vec<serde_json::Value> {
-        let listed: serde_json::Value =
-            serde_json::from_str(&self.succeed(&["ls", "-o", "json"])).expect("JSON");
-        listed["images"].as_array().expect("a list").clone()
+    /// How many images are listed, and how much they are said to take.
+    fn listed(&self) -> (usize, u64) {
+        let listed: Value = serde_json::from_str(&self.succeed(&["ls", "-o", "json"])).expect("JSON");
+        let bytes = listed["usage"]["bytes"].as_u64().expect("a number");
+        (listed["images"].as_array().expect("a list").len(), bytes)
+    }
+
+    /// Whatever a crash left is whole or belongs to no image.
+    fn assert_only_orphans(&self, moment: &str) {
+        let output = self.run(&["fsck", "-o", "json"]);
+        let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let mut found = found["findings"].as_array().expect("a list").iter();
+        assert!(found.all(|each| each["kind"] == "orphan"), "{moment}: {output:?}");
     }
 
     fn inventory(&self) -> Inventory {
@@ -86,14 +108,14 @@ impl Bench {
     }
 
     /// After a crash: the store answers, the next pull is right, and nothing else is there than after a good one.
-    fn recovers(&self, moment: &str, whole: &Inventory, empty: &Inventory) {
-        assert!(self.listed().len() <= 1, "{moment}");
+    fn recovers(&self, moment: &str, good: &Good) {
+        assert!(self.listed().0 <= 1, "{moment}");
         self.pull();
-        assert_eq!(self.listed().len(), 1, "{moment}");
+        assert_eq!(self.listed(), (1, good.bytes), "{moment}");
         self.succeed(&["fsck"]);
-        same(&format!("{moment}, then a pull"), &self.inventory(), whole);
+        same(&format!("{moment}, then a pull"), &self.inventory(), &good.whole);
         self.remove();
-        same(&format!("{moment}, then rm"), &self.inventory(), empty);
+        same(&format!("{moment}, then rm"), &self.inventory(), &good.empty);
     }
 }
 
@@ -154,16 +176,15 @@ fn same(when: &str, found: &Inventory, wanted: &Inventory) {
     panic!("{said}");
 }
 
-/// What a store holds after a pull, and after everything was removed again.
-fn good(bench: &Bench) -> (Inventory, Inventory) {
+fn good(bench: &Bench) -> Good {
     bench.pull();
-    let whole = bench.inventory();
+    let (whole, (_, bytes)) = (bench.inventory(), bench.listed());
     bench.remove();
-    (whole, bench.inventory())
+    Good { whole, bytes, empty: bench.inventory() }
 }
 
 /// Kills a pull the how-manieth time it comes by a moment; false if it does not.
-fn dies(bench: &Bench, point: &str, times: u64, (full, empty): &(Inventory, Inventory)) -> bool {
+fn dies(bench: &Bench, point: &str, times: u64, good: &Good) -> bool {
     let moment = failpoint::setting(point, times);
     let mut command = bench.command(&["pull", &bench.name]);
     let output = command.env(failpoint::VARIABLE, &moment).output().expect("runs");
@@ -172,7 +193,8 @@ fn dies(bench: &Bench, point: &str, times: u64, (full, empty): &(Inventory, Inve
         return false;
     }
     assert_eq!(output.status.code(), None, "{moment}: {}", String::from_utf8_lossy(&output.stderr));
-    bench.recovers(&moment, full, empty);
+    bench.assert_only_orphans(&moment);
+    bench.recovers(&moment, good);
     true
 }
 
@@ -195,7 +217,8 @@ fn a_pull_that_dies_at_any_named_moment_leaves_nothing_that_misleads() {
 fn a_pull_of_an_image_that_is_unpacked_whole_dies_as_harmlessly() {
     let bench = Bench::new(&whole_image());
     let good = good(&bench);
-    assert!(good.0.keys().any(|path| path.starts_with("/flat/") && path.ends_with("/copy")), "{:?}", good.0);
+    let copied = |path: &String| path.starts_with("/flat/") && path.ends_with("/copy");
+    assert!(good.whole.keys().any(copied), "{:?}", good.whole);
     let mut passed_by = Vec::new();
     for point in fail::POINTS {
         let of_layers = point.name.starts_with("layer-");
@@ -224,7 +247,7 @@ fn killed_at_random(bench: &Bench, rounds: u32) {
     bench.pull();
     let length = begun.elapsed();
     bench.remove();
-    let (whole, empty) = good(bench);
+    let good = good(bench);
     let mut moments = Moments::new();
     let (mut killed, mut tries) = (0, 0);
     while killed < rounds {
@@ -240,7 +263,11 @@ fn killed_at_random(bench: &Bench, rounds: u32) {
             continue;
         }
         killed += 1;
-        bench.recovers(&format!("kill {killed}, after {moment:?}, {moments:?}"), &whole, &empty);
+        let moment = format!("kill {killed}, after {moment:?}, {moments:?}");
+        if killed.is_multiple_of(LOOKED_AT) {
+            bench.assert_only_orphans(&moment);
+        }
+        bench.recovers(&moment, &good);
     }
 }
 
