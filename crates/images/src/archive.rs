@@ -11,8 +11,11 @@ use std::path::{Path, PathBuf};
 use crate::blobs::{Blobs, ContentError, Root, is_digest, small};
 use crate::digest::Digest;
 use crate::document::Descriptor;
+use crate::unpack::{At, Index, Indexed};
 
 const INDEX: &str = "index.json";
+/// Layers and documents of hundreds of images; what has more is something else.
+pub(crate) const MOST_MEMBERS: usize = 100_000;
 
 #[derive(Debug)]
 pub struct Archive {
@@ -30,6 +33,8 @@ struct Member {
 pub enum ArchiveError {
     #[error("not a readable tar file")]
     Tar(#[source] io::Error),
+    #[error("it has more than {MOST_MEMBERS} files, which is no archive of images")]
+    TooManyMembers,
     #[error("not an OCI archive: {0} is missing (`docker save` of an older Docker writes another format)")]
     Missing(String),
     #[error(transparent)]
@@ -40,13 +45,14 @@ pub enum ArchiveError {
 
 impl Archive {
     pub fn open(path: &Path) -> Result<Archive, ArchiveError> {
-        let mut tar = tar::Archive::new(File::open(path).map_err(ArchiveError::Tar)?);
+        let mut index = Index::new(File::open(path).map_err(ArchiveError::Tar)?);
         let mut members = BTreeMap::new();
-        for entry in tar.entries_with_seek().map_err(ArchiveError::Tar)? {
-            let entry = entry.map_err(ArchiveError::Tar)?;
-            if entry.header().entry_type().is_file() {
-                let name = String::from_utf8_lossy(&entry.path_bytes()).trim_start_matches("./").to_owned();
-                members.insert(name, Member { start: entry.raw_file_position(), size: entry.size() });
+        while let Some(Indexed { name, at }) = index.next().map_err(|e| ArchiveError::Tar(e.into_io()))? {
+            if let At::File { start, size } = at {
+                members.insert(name.trim_start_matches("./").to_owned(), Member { start, size });
+            }
+            if members.len() > MOST_MEMBERS {
+                return Err(ArchiveError::TooManyMembers);
             }
         }
         Ok(Archive { path: path.to_owned(), members })

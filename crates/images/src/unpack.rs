@@ -18,6 +18,7 @@
 //! | `budget` | how much may be remembered of names |
 //! | `later` | small files are finished in a thread of their own |
 //! | `listing` | names only |
+//! | `index` | where bodies are in a tar file that is read in place |
 //! | `crowd` | whether a core is to spare for such a thread |
 
 use std::io::{self, Read};
@@ -29,6 +30,7 @@ pub(crate) use budget::Budget;
 pub(crate) use compression::{Compression, detect};
 pub(crate) use crowd::Crowd;
 pub use error::UnpackError;
+pub(crate) use index::{At, Index, Indexed};
 pub(crate) use listing::{Listed, list};
 pub use name::Names;
 pub(crate) use name::is_reserved;
@@ -42,6 +44,7 @@ mod compression;
 mod crowd;
 mod error;
 mod gzip;
+mod index;
 mod later;
 mod listing;
 mod members;

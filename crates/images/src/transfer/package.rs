@@ -10,11 +10,10 @@ use std::io::{self, Read, Seek, SeekFrom, Take};
 use std::path::{Path, PathBuf};
 
 use super::TransferError;
+use crate::archive::MOST_MEMBERS;
 use crate::blobs::small;
-use crate::unpack::{Compression, detect};
+use crate::unpack::{At, Compression, Index, Indexed, detect};
 
-/// Layers and documents of hundreds of images; what has more is something else.
-const MOST_MEMBERS: usize = 100_000;
 /// Older Dockers link layers that several images share; skopeo links names of older forms to newer ones.
 const MOST_LINKS: usize = 8;
 /// How many names an error shows.
@@ -77,11 +76,10 @@ impl Package {
         let failed = |source| TransferError::Tar { what: what.clone(), source };
         let length = file.seek(SeekFrom::End(0)).map_err(failed)?;
         file.seek(SeekFrom::Start(0)).map_err(failed)?;
-        let mut tar = tar::Archive::new(file);
+        let mut index = Index::new(&file);
         let mut members = BTreeMap::new();
-        for entry in tar.entries_with_seek().map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            let Some((name, member)) = member(&entry) else { continue };
+        while let Some(indexed) = index.next().map_err(|e| failed(e.into_io()))? {
+            let Some((name, member)) = member(indexed) else { continue };
             if member.end() > length {
                 return Err(TransferError::Cut { what, name });
             }
@@ -90,7 +88,7 @@ impl Package {
                 return Err(TransferError::TooManyMembers { what, most: MOST_MEMBERS });
             }
         }
-        Ok(Package { place: Place::Tar { file: tar.into_inner(), members }, what })
+        Ok(Package { place: Place::Tar { file, members }, what })
     }
 
     /// How errors name it.
@@ -191,21 +189,14 @@ fn followed(members: &BTreeMap<String, Member>, mut name: String) -> Option<(u64
     None
 }
 
-fn member<R: Read>(entry: &tar::Entry<'_, R>) -> Option<(String, Member)> {
-    let name = normal("", &String::from_utf8_lossy(&entry.path_bytes()))?;
-    let kind = entry.header().entry_type();
-    let target = || entry.link_name_bytes().map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    if kind.is_file() {
-        return Some((name, Member::File { start: entry.raw_file_position(), size: entry.size() }));
-    }
-    let to = if kind.is_symlink() {
-        normal(name.rsplit_once('/').map_or("", |(dir, _)| dir), &target()?)?
-    } else if kind.is_hard_link() {
-        normal("", &target()?)?
-    } else {
-        return None;
+fn member(Indexed { name, at }: Indexed) -> Option<(String, Member)> {
+    let name = normal("", &name)?;
+    let member = match at {
+        At::File { start, size } => Member::File { start, size },
+        At::Symlink(to) => Member::Link(normal(name.rsplit_once('/').map_or("", |(dir, _)| dir), &to)?),
+        At::HardLink(to) => Member::Link(normal("", &to)?),
     };
-    Some((name, Member::Link(to)))
+    Some((name, member))
 }
 
 /// A name from the top, without `.` and `..`; none if it leads out. Windows' separators and drives lead out too.

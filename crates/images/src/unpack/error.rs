@@ -54,7 +54,7 @@ impl UnpackError {
     }
 
     /// To travel through readers.
-    pub(super) fn into_io(self) -> io::Error {
+    pub(crate) fn into_io(self) -> io::Error {
         io::Error::other(self)
     }
 }

@@ -4,7 +4,7 @@
 //! memory and knows nothing of newer sparse files. Where readers of tar files differ, this one sees what Go's sees,
 //! because scanners and other runtimes see that: links and directories have no body, whatever size they claim.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek};
 
 use os::tree::{Attributes, Node};
 use tar::{EntryType, Header};
@@ -265,6 +265,17 @@ impl<R: BufRead> Reader<R> {
 
     pub(super) fn broken(&self, error: io::Error) -> UnpackError {
         unwrapped(error, |source| UnpackError::Read { after: self.last.clone(), source })
+    }
+}
+
+impl<F: Read + Seek> Reader<BufReader<F>> {
+    /// Passes over the body of the present member without reading it; says where that began.
+    pub(super) fn leap(&mut self) -> Result<u64, UnpackError> {
+        let length = self.left + std::mem::take(&mut self.padding);
+        self.left = 0;
+        let start = self.from.stream_position();
+        let leap = |start| self.from.seek_relative(length.cast_signed()).map(|()| start);
+        start.and_then(leap).map_err(|e| self.broken(e))
     }
 }
 

@@ -1,14 +1,13 @@
 //! What of a package belongs to an image.
 
 use std::collections::BTreeSet;
-use std::io::Read;
 
 use sha2::{Digest as _, Sha256};
 
 use super::super::TransferError;
 use super::super::layout::{Entry, Index};
 use super::{Import, blob_name};
-use crate::blobs::{ContentError, DEEPEST_INDEX, check, json};
+use crate::blobs::{ContentError, DEEPEST_INDEX, check, json, small};
 use crate::digest::Digest;
 use crate::document::{Document, Manifest};
 
@@ -98,11 +97,9 @@ impl Import<'_> {
     fn document(&self, part: &Part) -> Result<Vec<u8>, TransferError> {
         let bytes = match self.package.document(&part.member) {
             Err(missing @ TransferError::Missing { .. }) => {
-                let Some(mut blob) = self.content.blob(&part.digest)? else { return Err(missing) };
-                let mut bytes = Vec::new();
-                blob.read_to_end(&mut bytes)
-                    .map_err(|source| TransferError::Open { what: part.member.clone(), source })?;
-                bytes
+                let Some(size) = self.content.blob_size(&part.digest) else { return Err(missing) };
+                small(&part.member, size)?;
+                self.content.document(&part.digest)?.ok_or(missing)?
             }
             other => other?,
         };
