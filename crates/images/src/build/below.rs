@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::unpack::Listed;
+use crate::unpack::{Budget, Limits, Listed, UnpackError};
 
 /// The directories of an image, and the links that may lead to them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Below {
     nodes: BTreeMap<String, Node>,
+    budget: Budget,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,12 +20,18 @@ enum Node {
 
 /// So many links may be on the way.
 const MOST_LINKS: usize = 40;
+const LONGEST_PATH: usize = 4096;
 
 // === impl Below ===
 
 impl Below {
+    /// With so much memory for names: few bytes of a layer can name many directories.
+    pub(super) fn new(Limits { names, .. }: Limits) -> Below {
+        Below { nodes: BTreeMap::new(), budget: Budget::new(names) }
+    }
+
     /// Puts a layer on top of those that are known.
-    pub(super) fn add(&mut self, layer: Vec<Listed>) {
+    pub(super) fn add(&mut self, layer: Vec<Listed>) -> Result<(), UnpackError> {
         // What a layer hides is below it, wherever in the layer that stands.
         for each in &layer {
             match each {
@@ -35,12 +42,13 @@ impl Below {
         }
         for each in layer {
             match each {
-                Listed::Directory(path) => self.directory(&path),
-                Listed::Symlink(path, to) => self.put(&path, Some(Node::Link(to))),
-                Listed::Other(path) => self.put(&path, None),
+                Listed::Directory(path) => self.directory(&path)?,
+                Listed::Symlink(path, to) => self.put(&path, Some(Node::Link(to)))?,
+                Listed::Other(path) => self.put(&path, None)?,
                 Listed::Hidden(_) | Listed::AllHidden(_) => {}
             }
         }
+        Ok(())
     }
 
     /// Whether there is a directory, perhaps behind links.
@@ -48,22 +56,30 @@ impl Below {
         self.real(path).is_some_and(|path| path.is_empty() || self.nodes.get(&path) == Some(&Node::Directory))
     }
 
-    fn directory(&mut self, path: &str) {
-        if self.nodes.get(path) != Some(&Node::Directory) {
-            self.put(path, Some(Node::Directory));
+    fn directory(&mut self, path: &str) -> Result<(), UnpackError> {
+        match self.nodes.get(path) {
+            Some(Node::Directory) => Ok(()),
+            _ => self.put(path, Some(Node::Directory)),
         }
     }
 
     /// Something new under a name: what was there goes. Directories above it need no entry.
-    fn put(&mut self, path: &str, node: Option<Node>) {
+    fn put(&mut self, path: &str, node: Option<Node>) -> Result<(), UnpackError> {
         let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
         let dir = self.real(dir).unwrap_or_else(|| dir.to_owned());
         for (at, _) in dir.match_indices('/').chain([(dir.len(), "")]).filter(|(at, _)| *at > 0) {
-            self.nodes.insert(dir[..at].to_owned(), Node::Directory);
+            if self.nodes.get(&dir[..at]) != Some(&Node::Directory) {
+                self.budget.take(at)?;
+                self.nodes.insert(dir[..at].to_owned(), Node::Directory);
+            }
         }
         let path = if dir.is_empty() { name.to_owned() } else { format!("{dir}/{name}") };
         self.remove(&path);
-        node.and_then(|node| self.nodes.insert(path, node));
+        if let Some(node) = node {
+            self.budget.take(path.len() + node.text().len())?;
+            self.nodes.insert(path, node);
+        }
+        Ok(())
     }
 
     fn remove(&mut self, path: &str) {
@@ -81,30 +97,44 @@ impl Below {
         gone.iter().for_each(|path| drop(self.nodes.remove(path)));
     }
 
-    /// The path without links; `None` if they lead round in a circle.
+    /// The path without links; `None` if they lead round in a circle, or to where no system would follow.
     fn real(&self, path: &str) -> Option<String> {
-        let mut left: Vec<String> = path.rsplit('/').map(str::to_owned).collect();
-        let (mut real, mut links) = (Vec::<String>::new(), 0);
+        let mut left: Vec<&str> = path.rsplit('/').collect();
+        let (mut real, mut links) = (String::new(), 0);
         while let Some(part) = left.pop() {
-            match part.as_str() {
-                "" | "." => {}
-                ".." => drop(real.pop()),
+            let above = match part {
+                "" | "." => continue,
+                ".." => real.rfind('/').unwrap_or_default(),
                 _ => {
-                    real.push(part);
-                    let Some(Node::Link(to)) = self.nodes.get(&real.join("/")) else { continue };
+                    let above = real.len();
+                    real.extend((above > 0).then_some('/'));
+                    real.push_str(part);
+                    if real.len() > LONGEST_PATH {
+                        return None;
+                    }
+                    let Some(Node::Link(to)) = self.nodes.get(&real) else { continue };
                     links += 1;
                     if links > MOST_LINKS {
                         return None;
                     }
-                    real.pop();
-                    if to.starts_with('/') {
-                        real.clear();
-                    }
-                    left.extend(to.rsplit('/').map(str::to_owned));
+                    left.extend(to.rsplit('/'));
+                    if to.starts_with('/') { 0 } else { above }
                 }
-            }
+            };
+            real.truncate(above);
         }
-        Some(real.join("/"))
+        Some(real)
+    }
+}
+
+// === impl Node ===
+
+impl Node {
+    fn text(&self) -> &str {
+        match self {
+            Self::Directory => "",
+            Self::Link(to) => to,
+        }
     }
 }
 
@@ -121,8 +151,8 @@ mod tests {
     }
 
     fn base(layers: &[&[Listed]]) -> Below {
-        let mut below = Below::default();
-        layers.iter().for_each(|layer| below.add(layer.to_vec()));
+        let mut below = Below::new(Limits::default());
+        layers.iter().for_each(|layer| below.add(layer.to_vec()).unwrap());
         below
     }
 
@@ -139,6 +169,27 @@ mod tests {
         for missing in ["tmp/x", "etc/passwd", "a", "lock/x", "opt"] {
             assert!(!below.is_directory(missing), "{missing}: {below:?}");
         }
+    }
+
+    /// A link may make a short name a deep one, over and over.
+    #[test]
+    fn few_bytes_that_name_many_directories_are_refused() {
+        let deep = ["d"; 200].join("/");
+        let mut below = Below::new(Limits { names: 1 << 20, ..Limits::default() });
+        let links = (0..100).map(|n| link(&format!("{n}"), &format!("{n}x/{deep}")));
+        below.add(links.collect()).unwrap();
+        let names = (0..100).map(|n| Listed::Other(format!("{n}/file")));
+        let error = below.add(names.collect()).unwrap_err();
+        assert!(matches!(error, UnpackError::Names { limit: 0x10_0000 }), "{error}");
+    }
+
+    #[test]
+    fn a_link_that_leads_to_no_path_of_a_system_is_not_followed() {
+        let deep = ["d"; 1000].join("/");
+        let links: Vec<_> = (0..10).map(|n| link(&format!("{n}"), &format!("{deep}/../{deep}"))).collect();
+        let below = base(&[&links, &[link("a", &deep), directory("a/x")]]);
+        assert!(below.is_directory("a/x"));
+        assert!(!below.is_directory("0") && !below.is_directory("0/1"));
     }
 
     #[test]

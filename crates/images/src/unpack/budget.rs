@@ -25,7 +25,7 @@ impl Budget {
     }
 
     /// Takes what a new entry of so many bytes costs.
-    pub(super) fn take(&self, bytes: usize) -> Result<(), UnpackError> {
+    pub(crate) fn take(&self, bytes: usize) -> Result<(), UnpackError> {
         let rest = |left: usize| left.checked_sub(bytes.saturating_add(ENTRY));
         let taken = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest);
         taken.map(drop).map_err(|_| UnpackError::Names { limit: self.limit })

@@ -2,8 +2,9 @@
 
 use std::io::{BufReader, Read};
 
+use super::budget::Budget;
 use super::compression::detect;
-use super::error::UnpackError;
+use super::error::{UnpackError, shown};
 use super::members::{Kind, Reader};
 use super::whiteout::{self, Said};
 use super::{Limits, unwrapped};
@@ -24,18 +25,38 @@ pub(crate) enum Listed {
 /// Reads at once, since a decoder gives little at a time.
 const READ: usize = 128 * 1024;
 
-/// Every name of a layer, in its order.
+/// Every name of a layer, in its order. All of them are in memory, so they have no more room than when it is unpacked.
 pub(crate) fn list(layer: impl Read + Send, media_type: Option<&str>) -> Result<Vec<Listed>, UnpackError> {
     let limits = Limits::default();
     let (layer, compression) = detect(layer, media_type)?;
     let at_the_start = |e| unwrapped(e, |source| UnpackError::Read { after: "the start".to_owned(), source });
     let decoder = compression.decoder(layer).map_err(at_the_start)?;
     let mut reader = Reader::new(BufReader::with_capacity(READ, decoder.take(limits.bytes)), limits);
-    let mut listed = Vec::new();
+    let (mut listed, budget) = (Vec::new(), Budget::new(limits.names));
     while let Some(member) = reader.next()? {
-        listed.extend(read(&member.name, &member.kind));
+        let Some(each) = read(&member.name, &member.kind) else { continue };
+        let (path, text) = each.texts();
+        if path.split('/').count() > limits.depth {
+            return Err(UnpackError::Deep { name: shown(&member.name), limit: limits.depth });
+        }
+        budget.take(path.len() + text.len())?;
+        listed.push(each);
     }
     Ok(listed)
+}
+
+// === impl Listed ===
+
+impl Listed {
+    /// The path, and what a link says.
+    fn texts(&self) -> (&str, &str) {
+        match self {
+            Self::Symlink(path, to) => (path, to),
+            Self::Directory(path) | Self::Other(path) | Self::Hidden(path) | Self::AllHidden(path) => {
+                (path, "")
+            }
+        }
+    }
 }
 
 /// `None` for the root, for notes, and for names that climb, which no host unpacks.

@@ -42,15 +42,14 @@ impl Stages<'_> {
         if let Some(known) = self.below.get(&digests) {
             return Ok(known.clone());
         }
-        let mut below = Below::default();
+        let mut below = Below::new(unpack::Limits::default());
         for layer in layers {
             let digest = layer.digest().to_owned();
             let path = self.scope.blobs.join(digest.trim_start_matches("sha256:"));
             let file = File::open(&path).map_err(|source| BuildError::Read { path, source })?;
             let file = Patient { from: file, caller: self.scope.request.caller };
-            let listed =
-                unpack::list(file, None).map_err(|source| BuildError::Below { line, digest, source })?;
-            below.add(listed);
+            let added = unpack::list(file, None).and_then(|listed| below.add(listed));
+            added.map_err(|source| BuildError::Below { line, digest, source })?;
         }
         let below = Rc::new(below);
         self.below.insert(digests, below.clone());
