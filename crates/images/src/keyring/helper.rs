@@ -78,15 +78,22 @@ fn run(name: &str, server: &str, gave_up: &dyn Fn() -> bool) -> io::Result<(Exit
         let mut said = Vec::new();
         stdout.take(LONGEST_ANSWER).read_to_end(&mut said).map(|_| said)
     });
-    let status = wait(&mut child, gave_up)?;
+    // What it started may keep its output open when it has ended.
+    let status = wait(&mut child, || reader.is_finished(), gave_up)?;
     let said = reader.join().map_err(|_| io::Error::other("its answer could not be read"))??;
     Ok((status, said))
 }
 
-fn wait(child: &mut Child, gave_up: &dyn Fn() -> bool) -> io::Result<ExitStatus> {
+/// Until it has ended and its answer too, which it may have left to another.
+fn wait(
+    child: &mut Child,
+    answered: impl Fn() -> bool,
+    gave_up: &dyn Fn() -> bool,
+) -> io::Result<ExitStatus> {
     let begun = Instant::now();
     loop {
-        if let Some(status) = child.try_wait()? {
+        let ended = child.try_wait()?;
+        if let Some(status) = ended.filter(|_| answered()) {
             return Ok(status);
         }
         if begun.elapsed() > PATIENCE || gave_up() {
