@@ -150,12 +150,16 @@ impl PodDir {
         self.path.join("containers")
     }
 
-    /// A name that could not be a directory's on every host stands there as its digest, which is longer than a label.
     pub fn container(&self, name: &str, attempt: u32) -> ContainerDir {
+        ContainerDir { path: self.containers().join(format!("{}-{attempt}", PodDir::stem(name))) }
+    }
+
+    /// How the directories of a container begin, before the attempt. A name that could not be a directory's on every host
+    /// stands there as its digest, which is longer than a label: the name itself is in the container's record alone.
+    pub(crate) fn stem(name: &str) -> String {
         let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
         let label = name.len() <= LONGEST_LABEL && name.bytes().all(plain);
-        let name = if label { name.to_owned() } else { hex(&Sha256::digest(name)) };
-        ContainerDir { path: self.containers().join(format!("{name}-{attempt}")) }
+        if label { name.to_owned() } else { hex(&Sha256::digest(name)) }
     }
 
     /// An empty directory of the pod's own, as a volume.

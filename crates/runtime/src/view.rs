@@ -3,6 +3,8 @@
 //! Looking needs no agent and no lock, so `ps` and `logs` answer while an agent runs, after it crashed, and
 //! when there never was one.
 
+mod attempts;
+
 use std::io;
 
 use holder::exit::{ExitReason, ExitRecord};
@@ -15,6 +17,7 @@ use crate::fate::{self, Fate, Traces};
 use crate::ids::{ContainerId, PodId};
 use crate::layout::{ContainerDir, Layout, PodDir};
 use crate::record::{self, ContainerName, ContainerRecord, Kind, PodRecord, State as Recorded};
+use attempts::Attempt;
 
 /// One pod, as `ps -o json` prints it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -79,6 +82,7 @@ pub enum State {
 /// Where a pod's containers are looked at, and what its holder says of them.
 struct Look<'a> {
     layout: &'a Layout,
+    pod: &'a PodDir,
     boot_id: &'a str,
     endpoint: Endpoint,
     /// None if it does not answer.
@@ -114,61 +118,30 @@ fn pod(layout: &Layout, dir: &PodDir, record: PodRecord, boot_id: &str) -> PodVi
         Ok((pid, held)) => (pid, Some(held), None),
         Err(e) => (None, None, Some(chain(&e))),
     };
-    let (names, file) = names(dir, &record);
-    let asked = Look { layout, boot_id, endpoint, held };
-    let look = |name: &ContainerName| {
-        let (attempt, dir) = last_attempt(dir, &name.name);
-        let mut view = ContainerView::waiting(&record.config.id, name, attempt);
-        if let Err(e) = asked.look(&mut view, &dir) {
+    let origin = record.config.origin.as_ref();
+    let asked = Look { layout, pod: dir, boot_id, endpoint, held };
+    let look = |last: &Attempt| {
+        let mut view = ContainerView::waiting(&record.config.id, &last.name, last.number);
+        if let Err(e) = asked.look(&mut view, &last.dir) {
             view.unknown(&e.to_string());
         }
         view
     };
     PodView {
-        containers: names.iter().map(look).collect(),
+        containers: attempts::last(dir, origin).iter().map(look).collect(),
+        file: origin.map_or_else(|| dir.record(), |origin| origin.file.clone()),
         id: Some(record.config.id),
         namespace: record.config.namespace,
         name: record.config.name,
         uid: record.config.uid,
-        file,
         holder,
         problem,
     }
 }
 
-/// The names of a pod's containers: from the file that asked for it, else as they were made.
-fn names(dir: &PodDir, record: &PodRecord) -> (Vec<ContainerName>, std::path::PathBuf) {
-    if let Some(origin) = &record.config.origin {
-        return (origin.containers.clone(), origin.file.clone());
-    }
-    let mut names: Vec<String> = attempts(dir).into_iter().map(|(name, _)| name).collect();
-    names.sort();
-    names.dedup();
-    let name = |name| ContainerName { name, kind: Kind::Regular };
-    (names.into_iter().map(name).collect(), dir.record())
-}
-
-/// Every attempt that has a directory, by name and number.
-fn attempts(dir: &PodDir) -> Vec<(String, u32)> {
-    let entries = std::fs::read_dir(dir.containers()).into_iter().flatten().flatten();
-    let parse = |text: &str| {
-        let (name, attempt) = text.rsplit_once('-')?;
-        Some((name.to_owned(), attempt.parse().ok()?))
-    };
-    entries.filter_map(|entry| parse(entry.file_name().to_str()?)).collect()
-}
-
-fn last_attempt(dir: &PodDir, name: &str) -> (u32, ContainerDir) {
-    let of_name = attempts(dir).into_iter().filter(|(known, _)| known == name).map(|(_, attempt)| attempt);
-    // A directory without its record is only just being made.
-    let recorded = of_name.filter(|attempt| dir.container(name, *attempt).record().exists());
-    let attempt = recorded.max().unwrap_or(0);
-    (attempt, dir.container(name, attempt))
-}
-
-fn previous_log(dir: &ContainerDir, record: &ContainerRecord) -> Option<std::path::PathBuf> {
+fn previous_log(pod: &PodDir, record: &ContainerRecord) -> Option<std::path::PathBuf> {
     let before = record.config.attempt.checked_sub(1)?;
-    let dir = ContainerDir::at(dir.path().with_file_name(format!("{}-{before}", record.config.name)));
+    let dir = pod.container(&record.config.name, before);
     Some(record::read::<ContainerRecord>(&dir.record()).ok()??.log)
 }
 
@@ -179,7 +152,7 @@ impl Look<'_> {
     fn look(&self, view: &mut ContainerView, dir: &ContainerDir) -> io::Result<()> {
         let Some(record) = record::read::<ContainerRecord>(&dir.record())? else { return Ok(()) };
         view.log = Some(record.log.clone());
-        view.previous_log = previous_log(dir, &record);
+        view.previous_log = previous_log(self.pod, &record);
         if record.state == Recorded::Created {
             return Ok(());
         }
