@@ -174,6 +174,29 @@ fn a_changed_file_replaces_the_pod_that_runs() {
 }
 
 #[test]
+fn a_machine_that_is_renamed_keeps_the_pods_that_run() {
+    let stage = Stage::twin();
+    let file = stage.pod("web", &["graceful", "bye"]);
+    let up = stage.up(&file, &[]);
+    up.wait_for("| ready");
+    up.kill();
+    let before = stage.workers();
+    let pods = std::fs::read_dir(stage.root().join("pods")).unwrap();
+    let path = pods.flatten().next().unwrap().path().join("pod.json");
+    let mut record: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    record["config"]["hostname"] = "its-name-before".into();
+    std::fs::write(&path, record.to_string()).unwrap();
+
+    let up = stage.up(&file, &[]);
+    up.wait_for("taken up again");
+    assert_eq!(stage.workers(), before);
+    up.interrupt();
+    let (code, said) = up.wait();
+    assert_eq!(code, 0, "{said:#?}");
+    stage.assert_nothing_left();
+}
+
+#[test]
 fn a_pod_whose_record_is_damaged_is_left_as_it_is_and_the_others_stop() {
     let stage = Stage::twin();
     let web = stage.pod("web", &["graceful", "bye"]);

@@ -21,11 +21,13 @@ pub(super) fn is_here(pod: &Admitted, dir: &PodDir) -> bool {
 /// Puts the pod in order: what runs in it, if anything, is this very pod.
 pub(super) fn settle(life: &Life) -> Result<(), RunError> {
     let pod = || life.pod.full_name();
-    let config = config::of_pod(&life.pod, life.runtime.node());
+    let mut config = config::of_pod(&life.pod, life.runtime.node());
     match life.runtime.pod_status(&life.id) {
-        Ok(before) if before.config == config && before.state == PodState::Ready => {}
+        Ok(before) if config::is_unchanged(&before.config, &config) && before.state == PodState::Ready => {
+            config = before.config;
+        }
         Ok(before) => {
-            if before.config != config {
+            if !config::is_unchanged(&before.config, &config) {
                 life.tell(None, What::Replacing);
             }
             replace(life, &before)?;

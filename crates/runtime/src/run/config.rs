@@ -38,6 +38,12 @@ pub(super) fn of_pod(pod: &Admitted, node: &Node) -> PodConfig {
     }
 }
 
+/// Whether a pod that is here is the one that is asked for. Its host's name is no part of what a pod asks: machines are
+/// renamed, by hand or by DHCP, while their pods run.
+pub(super) fn is_unchanged(before: &PodConfig, asked: &PodConfig) -> bool {
+    *before == PodConfig { hostname: before.hostname.clone(), ..asked.clone() }
+}
+
 /// One attempt to run a container.
 pub(super) fn of_container(
     pod: &Admitted,
@@ -115,6 +121,23 @@ mod tests {
         assert_eq!(get(&env, "B"), Some("one-$(LATER)-$(A)"));
         let words = ["$(A)".to_owned(), "$(HOME)".to_owned(), "$(LATER)!".to_owned()];
         assert_eq!(expanded(&words, &env), ["one", "$(HOME)", "!"]);
+    }
+
+    #[test]
+    fn a_machine_that_is_renamed_has_the_same_pods() {
+        let before = PodConfig {
+            hostname: "before".into(),
+            ..PodConfig::host_process(PodId::parse("p").unwrap(), "web")
+        };
+        let after = PodConfig { hostname: "after".into(), ..before.clone() };
+        assert!(is_unchanged(&before, &before) && is_unchanged(&before, &after));
+        let one = || [("a".to_owned(), "b".to_owned())].into();
+        let changed = [
+            PodConfig { handler: "other".into(), ..after.clone() },
+            PodConfig { labels: one(), ..after.clone() },
+            PodConfig { annotations: one(), ..after },
+        ];
+        assert!(!changed.iter().any(|asked| is_unchanged(&before, asked)));
     }
 
     #[test]
