@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -74,17 +75,38 @@ fn run(name: &str, server: &str, gave_up: &dyn Fn() -> bool) -> io::Result<(Exit
         drop(stdin.write_all(server.as_bytes()));
     }
     let stdout = child.stdout.take().ok_or_else(|| io::Error::other("it has no standard output"))?;
-    let reader = thread::spawn(move || {
-        let mut said = Vec::new();
-        stdout.take(LONGEST_ANSWER).read_to_end(&mut said).map(|_| said)
+    let said = Arc::new(Mutex::new(Vec::new()));
+    let reader = thread::spawn({
+        let said = said.clone();
+        move || keep(stdout.take(LONGEST_ANSWER), &said)
     });
-    // What it started may keep its output open when it has ended.
-    let status = wait(&mut child, || reader.is_finished(), gave_up)?;
-    let said = reader.join().map_err(|_| io::Error::other("its answer could not be read"))??;
+    // What it started may keep its output open when it has ended, and may still have to answer.
+    let answered = || reader.is_finished() || serde_json::from_slice::<Answer>(&locked(&said)).is_ok();
+    let status = wait(&mut child, answered, gave_up)?;
+    if reader.is_finished() {
+        reader.join().map_err(|_| io::Error::other("its answer could not be read"))??;
+    }
+    let said = std::mem::take(&mut *locked(&said));
     Ok((status, said))
 }
 
-/// Until it has ended and its answer too, which it may have left to another.
+fn keep(mut from: impl Read, said: &Mutex<Vec<u8>>) -> io::Result<()> {
+    let mut part = [0; 4096];
+    loop {
+        match from.read(&mut part) {
+            Ok(0) => return Ok(()),
+            Ok(length) => locked(said).extend_from_slice(&part[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn locked(said: &Mutex<Vec<u8>>) -> MutexGuard<'_, Vec<u8>> {
+    said.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Until it has ended and its answer is here, which it may have left to another.
 fn wait(
     child: &mut Child,
     answered: impl Fn() -> bool,

@@ -2,10 +2,10 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use images::Access;
 use images::keyring::Keyring;
+use images::{Access, Caller, Reference, Remote};
 use testbed::registry::{Auth, Fault, Registry, TOKEN_PATH, Wrong};
 
 use crate::bench::{Bench, layer};
@@ -169,4 +169,29 @@ fn with_helpers(dir: &std::path::Path) {
     ]);
     bench.pull(&config(&named("silent"))).refused(&["docker-credential-silent", "not the JSON it should be"]);
     bench.pull(&config(&named("gone"))).refused(&["docker-credential-gone", "No such file"]);
+
+    // It answers and leaves its output to a child that goes on: the answer is here all the same.
+    let begun = Instant::now();
+    let child = dir.join("child");
+    let leaves = format!("sleep 60 & echo $! > {0}.new; mv {0}.new {0}", child.display());
+    let end = || {
+        let pid = std::fs::read_to_string(&child).expect("its child");
+        Command::new("kill").arg(pid.trim()).status().expect("ended");
+        std::fs::remove_file(&child).expect("removed");
+    };
+    script("generous", &format!("{answer}; {leaves}"));
+    bench.assert_whole_again(&config(&named("generous")));
+    end();
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+
+    // It leaves its answer too, and none comes: who gives up waits for neither.
+    script("lingering", &leaves);
+    let access = config(&named("lingering"));
+    let caller = Caller { tell: &|_| {}, gave_up: &|| child.exists() };
+    let begun = Instant::now();
+    let reference = Reference::parse(&bench.name()).expect("a name");
+    let opened = Remote::open(&reference, &access, caller).and_then(|remote| remote.root().map(drop));
+    let took = begun.elapsed();
+    end();
+    assert!(opened.is_err() && took < Duration::from_secs(30), "{took:?}");
 }
