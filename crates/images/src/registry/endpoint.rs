@@ -148,7 +148,8 @@ impl Endpoint {
     async fn exchange(&self, ask: &Ask, pass: Option<&HeaderValue>) -> Result<Reply, PullError> {
         let mut url = self.url(&ask.to)?;
         let follows = matches!(ask.method, Method::GET | Method::HEAD);
-        let mut redirected = false;
+        // Where an upload goes on may be another host from the start.
+        let mut redirected = url.origin() != self.base.origin();
         for _ in 0..=MOST_REDIRECTS {
             let mut request = self.clients.to(&url)?.request(ask.method.clone(), url.clone());
             if url.origin() == self.base.origin() {

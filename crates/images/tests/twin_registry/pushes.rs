@@ -136,6 +136,23 @@ fn a_login_is_used_for_pushes_and_for_mounts() {
     assert!(source.to_string().contains("wants a login (401)"), "{error:?}");
 }
 
+#[test]
+fn another_host_that_uploads_go_on_at_is_not_given_our_login() {
+    let thief = empty();
+    let realm = format!("Bearer realm=\"http://{}/token\",service=\"thief\"", thief.address());
+    thief.fault(Fault::new(Wrong::unauthorized(&realm)).path(UPLOADS));
+    let bench = Bench::with(crate::logins::basic());
+    let image = sample(2000);
+    let place = format!("http://{}/v2/try/app/blobs/uploads/1", thief.address());
+    bench.registry.fault(Fault::new(Wrong::Header { name: "Location".into(), value: place }).path(UPLOADS));
+    let access = Access { keyring: crate::logins::jane(&bench.registry), ..Access::default() };
+    let error = Shelf::with(&image).push(&image, &bench.name(), &access).expect_err("refused");
+    let asked = thief.requests();
+    assert!(!asked.is_empty() && asked.iter().all(|request| request.path.contains("/uploads/")), "{asked:?}");
+    assert!(asked.iter().all(|request| request.header("Authorization").is_none()), "{asked:?}");
+    assert!(matches!(&error, PushError::Send { .. }), "{error:?}");
+}
+
 /// The store knows by an image's name where its blobs are.
 #[test]
 fn a_blob_of_another_repository_is_mounted_from_there() {
