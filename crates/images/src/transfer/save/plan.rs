@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use super::super::TransferError;
 use super::super::layout::{self, Entry};
 use super::{Chosen, Platforms, SavedImage};
-use crate::blobs::{ContentError, DEEPEST_INDEX, json};
+use crate::blobs::{ContentError, DEEPEST_INDEX, configuration, json};
 use crate::content::{Content, DepotError};
 use crate::digest::Digest;
-use crate::document::{Descriptor, Document};
-use crate::platform::{Host, Isolation};
+use crate::document::{Descriptor, Document, Manifest};
+use crate::platform::{Host, Isolation, NoMatch};
 use crate::reference::Reference;
 
 /// One image with everything that belongs to it, leaves first.
@@ -76,8 +76,9 @@ impl Search<'_> {
     fn picked(&self, target: &Digest, host: &Host) -> Result<Digest, TransferError> {
         let mut digest = target.clone();
         for _ in 0..=DEEPEST_INDEX {
-            let Document::Index(mut index) = json(digest.as_str(), &self.document(&digest)?)? else {
-                return Ok(digest);
+            let mut index = match json(digest.as_str(), &self.document(&digest)?)? {
+                Document::Index(index) => index,
+                Document::Manifest(manifest) => return self.fits(&manifest, host).map(|()| digest),
             };
             // Only what was pulled can be saved; if nothing fits, everything on offer is named.
             let stored = |entry: &Descriptor| {
@@ -86,12 +87,23 @@ impl Search<'_> {
             if index.manifests.iter().any(stored) {
                 index.manifests.retain(stored);
             }
-            let picked = index.pick(host, Isolation::HostProcess);
-            let picked =
-                picked.map_err(|source| TransferError::Platform { name: self.label.to_owned(), source })?;
+            let picked = index.pick(host, Isolation::HostProcess).map_err(|none| self.unfit(none))?;
             digest = Digest::parse(&picked.digest)?;
         }
         Err(ContentError::TooDeep.into())
+    }
+
+    /// A name may lead to one image, and that one be of another platform.
+    fn fits(&self, manifest: &Manifest, host: &Host) -> Result<(), TransferError> {
+        let config = Digest::parse(&manifest.config.digest)?;
+        match configuration(config.as_str(), &self.document(&config)?, host, Isolation::HostProcess) {
+            Err(ContentError::Platform(none)) => Err(self.unfit(none)),
+            read => Ok(read.map(drop)?),
+        }
+    }
+
+    fn unfit(&self, source: NoMatch) -> TransferError {
+        TransferError::Platform { name: self.label.to_owned(), source }
     }
 
     fn gather(&self, digest: &Digest, depth: usize, parts: &mut Vec<Digest>) -> Result<(), TransferError> {

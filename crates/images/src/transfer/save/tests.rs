@@ -98,6 +98,17 @@ fn one_platform_is_a_manifest_and_all_are_an_index() {
 }
 
 #[test]
+fn an_image_of_one_platform_is_not_saved_as_another() {
+    let desk = Desk::new();
+    let image = desk.image("linux", "one");
+    let other = Platforms::Of(Host::new("linux", "arm64"));
+    let error = desk.save(&[("a:1", &image.manifest)], &other, Format::OciArchive, "x").unwrap_err();
+    assert!(matches!(error, TransferError::Platform { source, .. } if source.offers.contains("linux/amd64")));
+    assert!(!desk.path("x").exists());
+    desk.save(&[("a:1", &image.manifest)], &linux(), Format::OciArchive, "x").unwrap();
+}
+
+#[test]
 fn what_was_not_pulled_is_named_before_anything_is_written() {
     let desk = Desk::new();
     let image = desk.image("linux", "one");
