@@ -78,7 +78,8 @@ pub(super) fn gc(args: &GcArgs) -> Outcome {
     let freed = Freed {
         images: collected.images.iter().map(image).collect(),
         freed_bytes: collected.bytes,
-        missing_bytes: collected.missing,
+        // Who wants all that is unused gone wants no number of bytes.
+        missing_bytes: if args.all { 0 } else { collected.missing },
     };
     show(&freed, args.output, || freed.text())
 }
