@@ -3,6 +3,8 @@
 //! A collection decides and renames into the trash while it has the lock of collections alone, which takes
 //! milliseconds; who takes a lease or a pin waits for that moment. The deleting comes afterwards.
 
+mod forget;
+mod leads;
 mod policy;
 mod remove;
 mod survey;
@@ -20,6 +22,7 @@ pub use remove::Removed;
 pub use upkeep::{Keeper, Upkeep};
 pub use usage::Usage;
 
+pub(crate) use leads::Listing;
 pub(crate) use survey::Survey;
 
 use crate::content::{At, Content, DepotError, Key};
@@ -134,7 +137,9 @@ impl Content {
     }
 
     pub(crate) fn discard_part(&self, key: &Key) -> Result<(), DepotError> {
-        self.discard(&self.path_of(key))?;
+        let path = self.path_of(key);
+        self.discard(&path)?;
+        self.cached_listings().forget(&path);
         fail::point("part-discarded");
         Ok(())
     }

@@ -42,6 +42,7 @@ pub(crate) use measure::measure;
 pub(crate) use trash::INDEX_LOCK;
 pub(crate) use unpacked::{Kind, is_settled};
 
+use crate::collect::Listing;
 use crate::digest::Digest;
 use crate::names::Names;
 use crate::record::Kept;
@@ -61,6 +62,8 @@ struct Inner {
     boot: String,
     names: Names,
     records: Cache<Kept>,
+    /// Of manifests and indexes.
+    listings: Cache<Listing>,
     notes: Cache<NoteFile>,
     settler: Settler,
 }
@@ -92,9 +95,9 @@ impl Content {
             let path = dir.join(room);
             std::fs::create_dir_all(&path).at("make", &path)?;
         }
-        let (records, notes) = (Cache::default(), Cache::default());
+        let (records, listings, notes) = (Cache::default(), Cache::default(), Cache::default());
         let (names, settler) = (Names::of(dir), Settler::default());
-        let inner = Inner { dir: dir.to_owned(), boot, names, records, notes, settler };
+        let inner = Inner { dir: dir.to_owned(), boot, names, records, listings, notes, settler };
         let content = Content { inner: Arc::new(inner) };
         content.sweep_leftovers()?;
         Ok(content)
@@ -118,6 +121,10 @@ impl Content {
 
     pub(crate) fn cached_records(&self) -> &Cache<Kept> {
         &self.inner.records
+    }
+
+    pub(crate) fn cached_listings(&self) -> &Cache<Listing> {
+        &self.inner.listings
     }
 }
 

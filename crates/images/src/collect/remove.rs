@@ -1,21 +1,18 @@
 //! Removing an image on purpose: by a name, which may only take that name away, or by its id.
 
-use std::collections::HashSet;
-use std::sync::Arc;
-
 use super::survey::{Part, Survey};
-use crate::content::{At, Content, DepotError, Key};
+use crate::content::{At, Content, DepotError};
 use crate::digest::Digest;
 use crate::fail;
-use crate::record::Record;
 use crate::reference::Reference;
 
 /// What a removal did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Removed {
     pub untagged: Vec<String>,
-    /// The image, if that was its last name.
+    /// The image, if no other name led to it.
     pub image: Option<Digest>,
+    /// With what only the names led to.
     pub bytes: u64,
 }
 
@@ -31,26 +28,51 @@ const SHORTEST_ID: usize = 4;
 // === impl Content ===
 
 impl Content {
-    /// Takes a name away, and with its last name the image. An id takes the image with all its names, of which there
-    /// may be several only with `force`. What a container uses stays, whatever is said.
+    /// Takes a name away, and the images that only it led to: its own, and the other platforms. An id takes the image
+    /// with all its names, of which there may be several only with `force`. What a container uses stays, whatever is
+    /// said.
     pub fn remove(&self, id_or_name: &str, force: bool) -> Result<Removed, DepotError> {
         let moment = self.collection()?;
         let mut survey = Survey::of(self)?;
         let Meant { id, name } = survey.meant(id_or_name)?;
-        let names: Vec<String> = survey.names_of(&id);
-        if let Some(name) = name.filter(|_| names.len() > 1) {
-            self.names().forget(std::slice::from_ref(&name))?;
-            return Ok(Removed { untagged: vec![name], ..Removed::default() });
-        }
-        survey.must_be_free(&id)?;
-        if names.len() > 1 && !force {
-            return Err(DepotError::SeveralNames { image: id, names });
-        }
-        let bytes = self.remove_image(&mut survey, &id)?;
+        let platforms = name.as_ref().map(|name| survey.platforms_of(name)).unwrap_or_default();
+        let mut removed = match name.filter(|name| survey.is_led_to_without(name, &id)) {
+            Some(name) => self.remove_name(&mut survey, name)?,
+            None => self.remove_with_names(&mut survey, id, force)?,
+        };
+        removed.bytes += self.remove_unneeded(&mut survey, &platforms)?;
         fail::point("trash-filled");
         drop(moment);
         self.empty_trash()?;
-        Ok(Removed { untagged: names, image: Some(id), bytes })
+        Ok(removed)
+    }
+
+    fn remove_name(&self, survey: &mut Survey, name: String) -> Result<Removed, DepotError> {
+        let untagged = vec![name];
+        let keys = survey.forget_names(&untagged);
+        self.names().forget(&untagged)?;
+        let bytes = self.discard_parts(survey.release(&keys))?;
+        Ok(Removed { untagged, image: None, bytes })
+    }
+
+    fn remove_with_names(&self, survey: &mut Survey, id: Digest, force: bool) -> Result<Removed, DepotError> {
+        survey.must_be_free(&id)?;
+        let untagged = survey.names_of(&id);
+        if untagged.len() > 1 && !force {
+            return Err(DepotError::SeveralNames { image: id, names: untagged });
+        }
+        let bytes = self.remove_image(survey, &id)?;
+        Ok(Removed { untagged, image: Some(id), bytes })
+    }
+
+    fn remove_unneeded(&self, survey: &mut Survey, images: &[Digest]) -> Result<u64, DepotError> {
+        let mut freed = 0;
+        for id in images {
+            if survey.is_unneeded(id) {
+                freed += self.remove_image(survey, id)?;
+            }
+        }
+        Ok(freed)
     }
 
     /// Removes an image whole, and of its parts those that nothing else needs. The caller has the lock of collections.
@@ -63,6 +85,10 @@ impl Content {
             os::file::remove(&path).at("remove", &path)?;
         }
         fail::point("record-removed");
+        self.discard_parts(parts)
+    }
+
+    fn discard_parts(&self, parts: Vec<Part>) -> Result<u64, DepotError> {
         let mut freed = 0;
         for part in parts {
             self.discard_part(&part.key)?;
@@ -108,30 +134,5 @@ impl Survey {
         let mut fits =
             self.names.iter().filter(|(name, named)| named.target.as_str() == digest && same(name));
         fits.next().map(|(_, named)| named.id.clone())
-    }
-
-    /// Takes an image out; what only it was made of comes back.
-    fn forget(&mut self, id: &Digest) -> Vec<Part> {
-        let (gone, rest) = std::mem::take(&mut self.records).into_iter().partition(|record| record.id == *id);
-        let gone: Vec<Arc<Record>> = gone;
-        let parts: HashSet<Key> = gone.iter().flat_map(|record| self.parts_of(record)).collect();
-        self.records = rest;
-        self.names.retain(|_, named| named.id != *id);
-        let wanted = self.wanted();
-        let (free, kept) = std::mem::take(&mut self.parts)
-            .into_iter()
-            .partition(|part| parts.contains(&part.key) && !self.keeps(&part.key, &wanted));
-        self.parts = kept;
-        free
-    }
-
-    fn names_of(&self, id: &Digest) -> Vec<String> {
-        self.names.iter().filter(|(_, named)| named.id == *id).map(|(name, _)| name.clone()).collect()
-    }
-
-    pub(crate) fn must_be_free(&self, id: &Digest) -> Result<(), DepotError> {
-        let mut by = self.users.get(id).cloned().unwrap_or_default();
-        by.extend(self.held.contains(id).then(|| "a pull under way".to_owned()));
-        if by.is_empty() { Ok(()) } else { Err(DepotError::InUse { image: id.clone(), by }) }
     }
 }

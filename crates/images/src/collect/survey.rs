@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::Candidate;
+use super::leads::Leads;
 use crate::content::{BLOBS, Content, DepotError, Key, Kind};
 use crate::digest::Digest;
 use crate::names::Named;
@@ -15,6 +16,7 @@ use crate::record::{Form, Record};
 pub(crate) struct Survey {
     pub(crate) records: Vec<Arc<Record>>,
     pub(crate) names: BTreeMap<String, Named>,
+    pub(super) leads: Leads,
     /// Containers, by the image they use.
     pub(crate) users: BTreeMap<Digest, Vec<String>>,
     /// Images that containers use and of which there is no record: what they are made of, nobody can tell.
@@ -86,16 +88,14 @@ impl Content {
 impl Survey {
     /// The caller has the lock of collections.
     pub(crate) fn of(content: &Content) -> Result<Survey, DepotError> {
+        // Leases first: of one that ends from now on, the record and the name are there already.
+        let held = content.held()?;
         let (records, users) = (content.records()?, content.users()?);
+        let (names, parts) = (content.names().all()?, content.parts()?);
+        let leads = Leads::of(content, &names, &records, &parts)?;
         let is_known = |id: &Digest| records.iter().any(|record| record.id == *id);
-        Ok(Survey {
-            names: content.names().all()?,
-            lost: users.keys().filter(|id| !is_known(id)).cloned().collect(),
-            records,
-            users,
-            held: content.held()?,
-            parts: content.parts()?,
-        })
+        let lost = users.keys().filter(|id| !is_known(id)).cloned().collect();
+        Ok(Survey { records, names, leads, users, lost, held, parts })
     }
 
     /// The same, but nothing if a record or the names cannot be read: then nobody knows what belongs to whom.
@@ -106,7 +106,7 @@ impl Survey {
         }
     }
 
-    /// What images are made of, with the indexes that a name led through.
+    /// What images are made of, with the indexes that a name led through and all manifests that it leads to.
     pub(crate) fn wanted(&self) -> HashSet<Key> {
         self.records.iter().flat_map(|record| self.parts_of(record)).collect()
     }
@@ -114,8 +114,8 @@ impl Survey {
     pub(crate) fn parts_of(&self, record: &Record) -> Vec<Key> {
         let targets = self.names.values().filter(|named| named.id == record.id);
         let blobs = record.blobs().into_iter().map(|(digest, _)| digest);
-        let mut keys: Vec<Key> =
-            blobs.chain(targets.flat_map(Named::documents)).cloned().map(Key::Blob).collect();
+        let named = targets.flat_map(Named::documents).chain(self.leads.blobs(&record.id));
+        let mut keys: Vec<Key> = blobs.chain(named).cloned().map(Key::Blob).collect();
         // One that is unpacked whole was only tried with them; but a container may have begun when it was not.
         if record.form != Form::Flat || self.users.contains_key(&record.id) {
             keys.extend(record.layers.iter().map(|layer| Key::Layer(layer.diff_id.clone())));

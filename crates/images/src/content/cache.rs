@@ -52,6 +52,11 @@ impl<T: DeserializeOwned> Cache<T> {
         Ok(Some(value))
     }
 
+    /// A file that is gone and that nobody will ask for again.
+    pub(crate) fn forget(&self, path: &Path) {
+        self.entries().remove(path);
+    }
+
     fn entries(&self) -> std::sync::MutexGuard<'_, HashMap<PathBuf, (Stamp, Arc<T>)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -14,7 +14,7 @@ use crate::blobs::{Blobs, ContentError};
 use crate::collect::Removed;
 use crate::content::DepotError;
 use crate::digest::Digest;
-use crate::document::{Descriptor, Document, Manifest, Platform};
+use crate::document::{Descriptor, Manifest, Platform};
 use crate::lease::Lease;
 use crate::names::Named;
 use crate::platform::{self, Candidate, Host};
@@ -129,42 +129,9 @@ impl Store {
         Ok(held.every)
     }
 
-    /// Removes a name or an image, see [`crate::Content::remove`]; with an image its other platforms, if nothing else is
-    /// called or uses them.
+    /// Removes a name or an image, see [`crate::Content::remove`].
     pub fn remove(&self, name_or_id: &str, force: bool) -> Result<Removed, DepotError> {
-        let others = self.other_platforms(name_or_id)?;
-        let mut removed = self.content.remove(name_or_id, force)?;
-        if removed.image.is_none() {
-            return Ok(removed);
-        }
-        let named = self.content.names().all()?;
-        for id in others.iter().filter(|id| named.values().all(|named| named.id != **id)) {
-            match self.content.remove(id.as_str(), false) {
-                Ok(other) => removed.bytes += other.bytes,
-                Err(DepotError::InUse { .. } | DepotError::NoImage(_)) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(removed)
-    }
-
-    /// The images that the indexes of a name list beside the name's own.
-    fn other_platforms(&self, name: &str) -> Result<Vec<Digest>, DepotError> {
-        let Ok(reference) = Reference::parse(name) else { return Ok(Vec::new()) };
-        let Some(named) = self.content.names().get(&reference)? else { return Ok(Vec::new()) };
-        let mut listed = Vec::new();
-        for digest in named.documents() {
-            let document = self.content.document(digest)?;
-            if let Some(Ok(Document::Index(index))) = document.map(|bytes| serde_json::from_slice(&bytes)) {
-                listed.extend(index.manifests.into_iter().map(|entry| entry.digest));
-            }
-        }
-        let listed = |record: &Record| listed.iter().any(|digest| digest == record.manifest.as_str());
-        let records = self.content.records()?.into_iter();
-        Ok(records
-            .filter(|record| record.id != named.id && listed(record))
-            .map(|record| record.id.clone())
-            .collect())
+        self.content.remove(name_or_id, force)
     }
 }
 
