@@ -341,6 +341,21 @@ fn the_same_root_is_not_used_twice() {
     assert_eq!(up.wait().0, 0);
 }
 
+#[test]
+fn a_directory_of_others_does_not_become_a_root() {
+    use std::os::unix::fs::PermissionsExt;
+    let stage = Stage::twin();
+    let file = stage.pod("web", &["print", "ran"]);
+    let open = std::fs::Permissions::from_mode(0o1777);
+    std::fs::create_dir_all(stage.root().join("letters")).unwrap();
+    std::fs::set_permissions(stage.root(), open).unwrap();
+    let (code, said) = stage.up(&file, &["--once"]).wait();
+    assert_eq!(code, 3, "{said:#?}");
+    assert!(said.iter().any(|line| line.contains("holds the directory letters")), "{said:#?}");
+    let mode = std::fs::metadata(stage.root()).unwrap().permissions().mode();
+    assert_eq!((mode & 0o7777, std::fs::read_dir(stage.root()).unwrap().count()), (0o1777, 1));
+}
+
 // proves: HP-04 twin
 #[test]
 fn a_pod_that_breaks_the_rules_starts_nothing() {

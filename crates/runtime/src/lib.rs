@@ -38,6 +38,7 @@ pub mod run;
 pub mod tenure;
 pub mod view;
 
+mod claim;
 mod fate;
 mod node;
 mod pins;

@@ -15,7 +15,7 @@ use crate::failure::Counters;
 use crate::holders::{self, HolderError};
 use crate::journal::{Effect, Journal};
 use crate::layout::{ContainerDir, Layout, PodDir};
-use crate::{pods, prepare};
+use crate::{claim, pods, prepare};
 
 /// An open node. While it lives no other agent can use the same root.
 #[derive(Debug)]
@@ -35,6 +35,10 @@ pub struct Node {
 pub enum NodeError {
     #[error("the root directory {path}")]
     Root { path: PathBuf, source: io::Error },
+    #[error(
+        "{root} holds the directory {found}, which is not porthole's: wanted an empty directory, or a new one"
+    )]
+    Occupied { root: PathBuf, found: String },
     #[error("{root} is in use by {}: stop it, or choose another --root", holder_of_lock(*.pid))]
     InUse { root: PathBuf, pid: Option<u32> },
     #[error("this host's facts cannot be read")]
@@ -66,6 +70,9 @@ impl Node {
         // Job and pipe names derive from the root: it must be the same one however it was written.
         let root = os::path::canonical(root).map_err(failed)?;
         let layout = Layout::new(&root);
+        if let Some(found) = claim::stranger(&layout).map_err(failed)? {
+            return Err(NodeError::Occupied { root, found });
+        }
         // Accounts that containers run as must get to their images, and to nothing else.
         os::file::make_passable_dir(&root).map_err(failed)?;
         [layout.pods(), layout.run()]
