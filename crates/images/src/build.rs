@@ -11,9 +11,11 @@ pub mod dockerfile;
 mod glob;
 mod ignore;
 mod layer;
+mod links;
 mod output;
 mod path;
 mod patient;
+mod platform;
 pub(crate) mod site;
 mod stage;
 mod time;
@@ -28,6 +30,7 @@ use dockerfile::{Dockerfile, DockerfileError};
 use ignore::Ignore;
 pub use output::Built;
 pub use path::PathError;
+pub use platform::{Os, PlatformError, Processor};
 pub use site::Site;
 pub use time::rfc3339;
 
@@ -46,8 +49,8 @@ pub struct Request<'a> {
     /// The directory that sources are in.
     pub context: &'a Path,
     /// Otherwise the base's.
-    pub os: Option<&'a str>,
-    pub architecture: &'a str,
+    pub os: Option<Os>,
+    pub processor: &'a Processor,
     /// One image for each, in an index if there are several; without any, the base's.
     pub os_versions: &'a [String],
     pub args: &'a BTreeMap<String, String>,
@@ -75,9 +78,11 @@ pub struct Bases<'a> {
 struct Scope<'a> {
     request: &'a Request<'a>,
     ignore: &'a Ignore,
-    os: Option<&'a str>,
-    architecture: &'a str,
+    os: Option<Os>,
+    processor: &'a Processor,
     os_version: Option<&'a str>,
+    /// Whether the base is that of the image itself, which says the version, rather than of files to copy from.
+    own_base: bool,
     /// Finished blobs, for the archive.
     blobs: &'a Path,
     /// What is needed on the way.
@@ -97,14 +102,16 @@ pub enum BuildError {
     Origin { line: usize, image: String, source: SourceError },
     #[error("base image {image}")]
     Base { image: String, source: Box<dyn Error + Send + Sync> },
+    #[error("base image {image} is of Windows {found}, and --os-version wants {wanted}: it offers {offers}")]
+    BaseVersion { image: String, found: String, wanted: String, offers: String },
     #[error("the base hpc is for windows: wanted no other --os, found {os}")]
-    HostProcessOs { os: String },
+    HostProcessOs { os: Os },
     #[error("line {line}: there is no stage {stage:?} before it")]
     Stage { line: usize, stage: String },
     #[error("there is no stage {target:?}: it has {offers}")]
     Target { target: String, offers: String },
-    #[error("line {line}: --platform wants OS/ARCHITECTURE[/VARIANT], found {found:?}")]
-    Platform { line: usize, found: String },
+    #[error("line {line}: --platform")]
+    Platform { line: usize, source: PlatformError },
     #[error("line {line}")]
     Path { line: usize, source: PathError },
     #[error("line {line}: {source_name:?} is not in {}{}", root.display(), if *ignored { ": .dockerignore leaves it out" } else { "" })]
@@ -169,10 +176,17 @@ fn build_all(request: &Request<'_>) -> Result<Built, BuildError> {
     for (index, os_version) in versions.into_iter().enumerate() {
         let work = work.join(index.to_string());
         std::fs::create_dir_all(&work).map_err(|source| BuildError::Write { path: work.clone(), source })?;
-        let os = request.os.or_else(|| os_version.map(|_| "windows"));
-        let architecture = request.architecture;
-        let scope =
-            Scope { request, ignore: &ignore, os, architecture, os_version, blobs: &blobs, work: &work };
+        let os = request.os.or_else(|| os_version.map(|_| Os::Windows));
+        let scope = Scope {
+            request,
+            ignore: &ignore,
+            os,
+            processor: request.processor,
+            os_version,
+            own_base: false,
+            blobs: &blobs,
+            work: &work,
+        };
         let image = stage::run(&scope, &mut warnings)?;
         let platform = image.platform();
         if let (Some(_), true) = (os_version, platform.os != "windows") {
@@ -194,6 +208,18 @@ fn build_all(request: &Request<'_>) -> Result<Built, BuildError> {
 
 pub(crate) fn text_of(hash: &[u8]) -> String {
     hash.iter().fold("sha256:".to_owned(), |text, byte| format!("{text}{byte:02x}"))
+}
+
+// === impl BuildError ===
+
+impl BuildError {
+    /// Whether what was asked for beside the Dockerfile is to blame.
+    pub fn is_wrong_use(&self) -> bool {
+        matches!(
+            self,
+            Self::Version(_) | Self::VersionOs(_) | Self::Target { .. } | Self::HostProcessOs { .. }
+        )
+    }
 }
 
 // === impl Image ===

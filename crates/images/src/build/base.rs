@@ -12,13 +12,15 @@ use super::config::Config;
 use super::layer::{self, Shape};
 use super::output::Layer;
 use super::patient::Patient;
+use super::platform::Os;
 use super::{BuildError, Request, Scope};
 use crate::archive::Archive;
 use crate::blobs::{Blobs, check};
 use crate::candidates::candidates;
 use crate::digest::Digest;
-use crate::document::Descriptor;
-use crate::platform::{Candidate, Host, Isolation};
+use crate::document::{Descriptor, Platform};
+use crate::platform::builds::Version;
+use crate::platform::{Candidate, Host, Isolation, offers, pick};
 use crate::progress::{Meter, Progress, Stage};
 use crate::reference::Reference;
 use crate::registry::Remote;
@@ -84,14 +86,14 @@ impl Origin {
     /// Windows imports no base layer without hives: there, nothing is the HostProcess base.
     fn made(&self, scope: &Scope<'_>) -> Result<Base, BuildError> {
         let host_process = *self == Origin::HostProcess;
-        let os = scope.os.unwrap_or(if host_process { "windows" } else { "linux" });
-        if host_process && os != "windows" {
-            return Err(BuildError::HostProcessOs { os: os.to_owned() });
+        let os = scope.os.unwrap_or(if host_process { Os::Windows } else { Os::Linux });
+        if host_process && os != Os::Windows {
+            return Err(BuildError::HostProcessOs { os });
         }
-        let mut config = Config::new(os, scope.architecture);
+        let mut config = Config::new(&scope.processor.platform(os));
         let mut layers = Vec::new();
         let Request { time, caller, .. } = *scope.request;
-        if os == "windows" {
+        if os == Os::Windows {
             let written = layer::write(&layer::windows_base(), Shape::WindowsBase, time, scope.blobs, caller)
                 .map_err(|source| BuildError::Write { path: scope.blobs.to_owned(), source })?;
             config.note("FROM hpc", Some(&written.diff_id), time);
@@ -121,18 +123,20 @@ fn pulled(reference: &Reference, name: &str, scope: &Scope<'_>) -> Result<Base, 
 fn read<B: Blobs>(blobs: &B, name: &str, scope: &Scope<'_>) -> Result<Base, BuildError> {
     let offered = candidates(blobs).map_err(|e| bad(name, e))?;
     let host = host(&offered, scope);
+    // A name that leads to one manifest is found whatever that is for.
+    pick(&offered, &host, Isolation::HostProcess).map_err(|e| bad(name, e))?;
     let found = blobs.find(&host, scope.isolation()).map_err(|e| bad(name, e))?;
     let (digest, manifest) = (found.target(), found.manifest);
     let bytes = blobs.document(&manifest.config).map_err(|e| bad(name, e))?;
     let config = Config::parse(&bytes).map_err(|e| bad(name, e))?;
     let fits = (config.text("os"), config.text("architecture")) == (Some(&host.os), Some(&host.architecture));
     if !fits || config.diff_ids().len() != manifest.layers.len() {
-        let offers = crate::platform::offers(&offered);
         return Err(BuildError::Base {
             image: name.to_owned(),
-            source: format!("it is not for {host}: it offers {offers}").into(),
+            source: format!("it is not for {host}: it offers {}", offers(&offered)).into(),
         });
     }
+    check_build(&config, name, &offered, scope)?;
     tell_of(blobs, name, digest, &manifest.layers, scope)?;
     let mut layers = Vec::new();
     for found in &manifest.layers {
@@ -140,6 +144,23 @@ fn read<B: Blobs>(blobs: &B, name: &str, scope: &Scope<'_>) -> Result<Base, Buil
         layers.push(Layer::taken(found, size));
     }
     Ok(Base { config, layers, dir: None })
+}
+
+/// The image will say that it is of the build that is asked for, so its base must be. One that says none fits any.
+fn check_build(
+    config: &Config,
+    name: &str,
+    offered: &[Candidate],
+    scope: &Scope<'_>,
+) -> Result<(), BuildError> {
+    let build = |text: &str| Version::parse(text).map(|version| Version { revision: None, ..version });
+    match (config.text("os.version"), scope.os_version) {
+        (Some(found), Some(wanted)) if scope.own_base && build(found) != build(wanted) => {
+            let (image, offers) = (name.to_owned(), offers(offered));
+            Err(BuildError::BaseVersion { image, found: found.to_owned(), wanted: wanted.to_owned(), offers })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What the name means, and what has to come.
@@ -197,13 +218,13 @@ fn copy<B: Blobs>(blobs: &B, layer: &Descriptor, name: &str, scope: &Scope<'_>) 
 
 /// The system that is asked for; else Windows if the image has it, for which this program is; else what it has.
 fn host(offered: &[Candidate], scope: &Scope<'_>) -> Host {
-    let has = |os: &str| {
+    let has = |os: Os| {
         let mut platforms = offered.iter().filter_map(|each| each.platform.as_ref());
-        platforms.any(|platform| platform.os == os && platform.architecture == scope.architecture)
+        platforms.any(|has| has.os == os.name() && has.architecture == scope.processor.architecture)
     };
-    let os = scope.os.unwrap_or_else(|| if has("windows") { "windows" } else { "linux" });
-    let host = Host::new(os, scope.architecture);
-    scope.os_version.map_or_else(|| host.clone(), |version| host.clone().with_version(version))
+    let os = scope.os.unwrap_or_else(|| if has(Os::Windows) { Os::Windows } else { Os::Linux });
+    let Platform { os, architecture, variant, .. } = scope.processor.platform(os);
+    Host { os, architecture, variant, os_version: scope.os_version.map(str::to_owned) }
 }
 
 fn bad(image: &str, source: impl Error + Send + Sync + 'static) -> BuildError {
@@ -213,8 +234,9 @@ fn bad(image: &str, source: impl Error + Send + Sync + 'static) -> BuildError {
 // === impl Scope ===
 
 impl Scope<'_> {
-    /// A base for a build that was asked for must be of that build; without one any is good, as for HostProcess.
+    /// The image runs on the build that is asked for, so its base does. Without one any build is good, and the nearest
+    /// for files that are copied.
     fn isolation(&self) -> Isolation {
-        if self.os_version.is_some() { Isolation::Process } else { Isolation::HostProcess }
+        if self.own_base && self.os_version.is_some() { Isolation::Process } else { Isolation::HostProcess }
     }
 }

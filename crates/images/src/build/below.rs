@@ -1,8 +1,11 @@
 //! Which directories a base has. They have modes and owners of their own, which a layer on top must not change only
 //! because an instruction names them: `WORKDIR /tmp` is no reason for another `/tmp`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 
+use super::links;
 use crate::unpack::{Budget, Limits, Listed, UnpackError};
 
 /// The directories of an image, and the links that may lead to them.
@@ -18,10 +21,6 @@ enum Node {
     Link(String),
 }
 
-/// So many links may be on the way.
-const MOST_LINKS: usize = 40;
-const LONGEST_PATH: usize = 4096;
-
 // === impl Below ===
 
 impl Below {
@@ -35,14 +34,14 @@ impl Below {
         // What a layer hides is below it, wherever in the layer that stands.
         for each in &layer {
             match each {
-                Listed::Hidden(path) => self.remove(path),
-                Listed::AllHidden(path) => self.remove_below(path),
+                Listed::Hidden(path) => self.remove(&self.place(path)),
+                Listed::AllHidden(path) => self.remove_below(&self.led_to(path)),
                 _ => {}
             }
         }
         for each in layer {
             match each {
-                Listed::Directory(path) => self.directory(&path)?,
+                Listed::Directory(path) => self.put(&path, Some(Node::Directory))?,
                 Listed::Symlink(path, to) => self.put(&path, Some(Node::Link(to)))?,
                 Listed::Other(path) => self.put(&path, None)?,
                 Listed::Hidden(_) | Listed::AllHidden(_) => {}
@@ -56,24 +55,20 @@ impl Below {
         self.real(path).is_some_and(|path| path.is_empty() || self.nodes.get(&path) == Some(&Node::Directory))
     }
 
-    fn directory(&mut self, path: &str) -> Result<(), UnpackError> {
-        match self.nodes.get(path) {
-            Some(Node::Directory) => Ok(()),
-            _ => self.put(path, Some(Node::Directory)),
-        }
-    }
-
-    /// Something new under a name: what was there goes. Directories above it need no entry.
+    /// Something new under a name: what was there goes, unless it is a directory and stays one. Directories above it
+    /// need no entry.
     fn put(&mut self, path: &str, node: Option<Node>) -> Result<(), UnpackError> {
-        let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let dir = self.real(dir).unwrap_or_else(|| dir.to_owned());
+        let path = self.place(path);
+        if node == Some(Node::Directory) && self.nodes.get(&path) == node.as_ref() {
+            return Ok(());
+        }
+        let dir = path.rsplit_once('/').map_or("", |(dir, _)| dir);
         for (at, _) in dir.match_indices('/').chain([(dir.len(), "")]).filter(|(at, _)| *at > 0) {
             if self.nodes.get(&dir[..at]) != Some(&Node::Directory) {
                 self.budget.take(at)?;
                 self.nodes.insert(dir[..at].to_owned(), Node::Directory);
             }
         }
-        let path = if dir.is_empty() { name.to_owned() } else { format!("{dir}/{name}") };
         self.remove(&path);
         if let Some(node) = node {
             self.budget.take(path.len() + node.text().len())?;
@@ -97,33 +92,26 @@ impl Below {
         gone.iter().for_each(|path| drop(self.nodes.remove(path)));
     }
 
-    /// The path without links; `None` if they lead round in a circle, or to where no system would follow.
-    fn real(&self, path: &str) -> Option<String> {
-        let mut left: Vec<&str> = path.rsplit('/').collect();
-        let (mut real, mut links) = (String::new(), 0);
-        while let Some(part) = left.pop() {
-            let above = match part {
-                "" | "." => continue,
-                ".." => real.rfind('/').unwrap_or_default(),
-                _ => {
-                    let above = real.len();
-                    real.extend((above > 0).then_some('/'));
-                    real.push_str(part);
-                    if real.len() > LONGEST_PATH {
-                        return None;
-                    }
-                    let Some(Node::Link(to)) = self.nodes.get(&real) else { continue };
-                    links += 1;
-                    if links > MOST_LINKS {
-                        return None;
-                    }
-                    left.extend(to.rsplit('/'));
-                    if to.starts_with('/') { 0 } else { above }
-                }
-            };
-            real.truncate(above);
+    /// Where a name stands: the links on the way are followed, it is not.
+    fn place(&self, path: &str) -> String {
+        let Some((dir, name)) = path.rsplit_once('/') else { return path.to_owned() };
+        match self.led_to(dir) {
+            dir if dir.is_empty() => name.to_owned(),
+            dir => format!("{dir}/{name}"),
         }
-        Some(real)
+    }
+
+    fn led_to(&self, path: &str) -> String {
+        self.real(path).unwrap_or_else(|| path.to_owned())
+    }
+
+    /// The path without links, if they lead anywhere.
+    fn real(&self, path: &str) -> Option<String> {
+        let Ok(real) = links::real::<Infallible>(path, |path| match self.nodes.get(path) {
+            Some(Node::Link(to)) => Ok(Some(Cow::Borrowed(to))),
+            _ => Ok(None),
+        });
+        real
     }
 }
 
@@ -190,6 +178,17 @@ mod tests {
         let below = base(&[&links, &[link("a", &deep), directory("a/x")]]);
         assert!(below.is_directory("a/x"));
         assert!(!below.is_directory("0") && !below.is_directory("0/1"));
+    }
+
+    #[test]
+    fn a_directory_that_is_named_again_through_a_link_keeps_what_it_had() {
+        let lower = [link("lib", "usr/lib"), directory("usr/lib/a/x"), directory("usr/lib/b/x")];
+        let below = base(&[&lower, &[directory("lib/a"), Listed::Hidden("lib/b".into())]]);
+        let found = ["usr/lib/a/x", "lib/a", "lib/b", "usr/lib/b/x"].map(|path| below.is_directory(path));
+        assert_eq!(found, [true, true, false, false]);
+        let below = base(&[&lower, &[Listed::AllHidden("lib".into()), directory("lib/c")]]);
+        let found = ["lib", "lib/c", "lib/a", "usr/lib/b"].map(|path| below.is_directory(path));
+        assert_eq!(found, [true, true, false, false]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::time;
+use crate::document::Platform;
 
 /// Fields that are not known here pass through from the base.
 #[derive(Debug, Clone, Default)]
@@ -19,10 +20,11 @@ pub(super) struct Config {
 // === impl Config ===
 
 impl Config {
-    pub(super) fn new(os: &str, architecture: &str) -> Config {
-        let top = [("os", os), ("architecture", architecture)];
-        let top = top.map(|(name, value)| (name.to_owned(), value.into())).into();
-        Config { top, ..Config::default() }
+    pub(super) fn new(platform: &Platform) -> Config {
+        let Platform { os, architecture, variant, .. } = platform;
+        let top = [("os", Some(os)), ("architecture", Some(architecture)), ("variant", variant.as_ref())];
+        let said = |(name, value): (&str, Option<&String>)| Some((name.to_owned(), value?.as_str().into()));
+        Config { top: top.into_iter().filter_map(said).collect(), ..Config::default() }
     }
 
     pub(super) fn parse(bytes: &[u8]) -> Result<Config, serde_json::Error> {

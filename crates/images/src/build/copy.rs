@@ -1,8 +1,11 @@
 //! `COPY` and `ADD`: files of a directory into a layer.
 
+mod find;
+mod root;
+
 use std::fs::Metadata;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::{MAIN_SEPARATOR, Path};
 
 use tar::{Header, HeaderMode};
 
@@ -10,14 +13,14 @@ use super::BuildError;
 use super::glob::Glob;
 use super::ignore::{Above, Ignore};
 use super::path::{Place, windows_takes};
-use super::site;
 use super::tree::{From, Node, Tree};
+pub(super) use root::Root;
 
 /// Where files come from, and how they are to be.
 #[derive(Debug)]
 pub(super) struct Copying<'a> {
     pub(super) line: usize,
-    pub(super) root: &'a Path,
+    pub(super) root: Root<'a>,
     pub(super) ignore: &'a Ignore,
     pub(super) exclude: Vec<Glob>,
     pub(super) chmod: Option<u32>,
@@ -65,75 +68,10 @@ impl Copying<'_> {
                 self.check_add(&path, each)?;
                 let name = name_of(&each.relative);
                 let to = if directory { joined(&target.path, name) } else { target.path.clone() };
-                self.file(&path, &metadata, &to, tree)?;
+                self.file(&path, &metadata, &each.relative, &to, tree)?;
             }
         }
         Ok(!found.is_empty())
-    }
-
-    /// What a source names: itself, or what its pattern matches.
-    fn find(&self, source: &str) -> Result<Vec<Found>, BuildError> {
-        let mut here = vec![Found { relative: String::new(), above: Above::default() }];
-        let mut plain = true;
-        for part in parts_of(source) {
-            let glob = Glob::parse(part, false)
-                .ok_or_else(|| BuildError::Pattern { line: self.line, pattern: source.to_owned() })?;
-            plain &= glob.is_plain();
-            let mut next = Vec::new();
-            for found in &here {
-                next.extend(self.below(found, &glob)?);
-            }
-            here = next;
-        }
-        let mut kept = self.kept(here);
-        if plain && kept.is_empty() {
-            return Err(self.missing(source));
-        }
-        // A directory that a source names is copied whatever its name: what is excluded is something in it.
-        kept.retain(|each| !self.excludes(&each.relative) || self.root.join(&each.relative).is_dir());
-        Ok(kept)
-    }
-
-    fn below(&self, found: &Found, glob: &Glob) -> Result<Vec<Found>, BuildError> {
-        let names = self.names(&self.root.join(&found.relative))?;
-        let matching = names.into_iter().filter(|name| glob.matches(name));
-        Ok(matching
-            .map(|name| {
-                let relative = joined(&found.relative, &name);
-                let (_, above) = self.ignore.leaves_out(&relative, &found.above);
-                Found { relative, above }
-            })
-            .collect())
-    }
-
-    /// Without what is ignored. A directory whose content may come back stays.
-    fn kept(&self, mut found: Vec<Found>) -> Vec<Found> {
-        found.retain(|each| {
-            let left_out = !each.relative.is_empty() && self.left_out(&each.relative);
-            !left_out || self.ignore.has_exceptions() && self.root.join(&each.relative).is_dir()
-        });
-        found
-    }
-
-    fn left_out(&self, relative: &str) -> bool {
-        let ends = relative.match_indices('/').map(|(at, _)| at).chain([relative.len()]);
-        let (mut out, mut above) = (false, Above::default());
-        for end in ends {
-            (out, above) = self.ignore.leaves_out(&relative[..end], &above);
-        }
-        out
-    }
-
-    /// By the path from the root, or by the name, however deep.
-    fn excludes(&self, relative: &str) -> bool {
-        self.exclude.iter().any(|glob| glob.matches(relative) || glob.matches(name_of(relative)))
-    }
-
-    fn missing(&self, source: &str) -> BuildError {
-        let relative = parts_of(source).join("/");
-        let ignored = self.root.join(&relative).symlink_metadata().is_ok();
-        let root = self.root.to_owned();
-        BuildError::Missing { line: self.line, source_name: source.to_owned(), root, ignored }
     }
 
     fn check_add(&self, path: &Path, found: &Found) -> Result<(), BuildError> {
@@ -165,13 +103,20 @@ impl Copying<'_> {
                     self.directory(&path, &Found { relative, above }, &to, tree)?;
                 }
             } else if !out {
-                self.file(&path, &metadata, &to, tree)?;
+                self.file(&path, &metadata, &relative, &to, tree)?;
             }
         }
         Ok(())
     }
 
-    fn file(&self, path: &Path, metadata: &Metadata, to: &str, tree: &mut Tree) -> Result<(), BuildError> {
+    fn file(
+        &self,
+        path: &Path,
+        metadata: &Metadata,
+        relative: &str,
+        to: &str,
+        tree: &mut Tree,
+    ) -> Result<(), BuildError> {
         if let Some(part) = to.split('/').find(|part| self.windows && !windows_takes(part)) {
             let source = super::PathError::Name { path: to.to_owned(), part: part.to_owned() };
             return Err(BuildError::Path { line: self.line, source });
@@ -179,8 +124,8 @@ impl Copying<'_> {
         let node = if metadata.is_symlink() {
             let target = std::fs::read_link(path)
                 .map_err(|source| BuildError::Read { path: path.to_owned(), source })?;
-            let text = self.text(&target)?;
-            Node::Link { target: text.replace('\\', "/"), directory: path.is_dir() }
+            let target = slashed(self.text(&target)?, MAIN_SEPARATOR);
+            Node::Link { target, directory: self.is_directory(relative) }
         } else if metadata.is_file() {
             Node::File { from: From::Path(path.to_owned()), mode: self.mode(metadata) }
         } else {
@@ -202,42 +147,6 @@ impl Copying<'_> {
             header.mode().unwrap_or(PLAIN)
         })
     }
-
-    /// Follows the links of a source, but not out of the root.
-    fn inside(&self, relative: &str) -> Result<PathBuf, BuildError> {
-        let failed = |path: &Path, source| BuildError::Read { path: path.to_owned(), source };
-        let path = self.root.join(relative);
-        let root = self.root.canonicalize().map_err(|e| failed(self.root, e))?;
-        let real = path.canonicalize().map_err(|e| failed(&path, e))?;
-        if real.starts_with(&root) { Ok(real) } else { Err(BuildError::Outside { line: self.line, path }) }
-    }
-
-    fn names(&self, dir: &Path) -> Result<Vec<String>, BuildError> {
-        let failed = |source| BuildError::Read { path: dir.to_owned(), source };
-        let mut names = Vec::new();
-        match std::fs::read_dir(dir) {
-            Ok(entries) => {
-                for entry in entries {
-                    let entry = entry.map_err(failed)?;
-                    // Where this build, or another, is made may be inside of what it is made from.
-                    if site::state(&entry).is_none() {
-                        names.push(self.text(Path::new(&entry.file_name()))?);
-                    }
-                }
-            }
-            // A part of a path that is no directory has nothing below it.
-            Err(e)
-                if matches!(e.kind(), std::io::ErrorKind::NotADirectory | std::io::ErrorKind::NotFound) => {}
-            Err(source) => return Err(failed(source)),
-        }
-        names.sort();
-        Ok(names)
-    }
-
-    fn text(&self, path: &Path) -> Result<String, BuildError> {
-        let text = path.to_str().map(str::to_owned);
-        text.ok_or_else(|| BuildError::NotText { line: self.line, path: path.to_owned() })
-    }
 }
 
 /// By its first bytes: a tar file, or something that may be a packed one.
@@ -250,17 +159,9 @@ fn is_archive(path: &Path) -> std::io::Result<bool> {
         || start.get(TAR_AT..).is_some_and(|s| s.starts_with(b"ustar")))
 }
 
-/// Sources cannot climb: what is above the root is the root.
-fn parts_of(source: &str) -> Vec<&str> {
-    let mut parts = Vec::new();
-    for part in source.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()),
-            part => parts.push(part),
-        }
-    }
-    parts
+/// A link's text as images have it. On Linux a backslash is a letter like any other, as in systemd's names of units.
+fn slashed(text: String, separator: char) -> String {
+    if separator == '/' { text } else { text.replace(separator, "/") }
 }
 
 fn name_of(relative: &str) -> &str {

@@ -15,6 +15,7 @@ use super::config::Config;
 use super::dockerfile::{self, Instruction, What};
 use super::output::Layer;
 use super::patient::Patient;
+use super::platform::{Os, Processor, os_and_processor};
 use super::tree::Tree;
 use super::{BuildError, Scope};
 use crate::document::Platform;
@@ -73,7 +74,7 @@ pub(super) fn run(scope: &Scope<'_>, warnings: &mut Vec<String>) -> Result<Image
     let (globals, unpacked, built) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     let (begun, below) = (None, BTreeMap::new());
     let mut stages = Stages { scope, parts, globals, built, begun, unpacked, below, warnings };
-    stages.read_globals(instructions, &Platform::new(scope.os.unwrap_or("windows"), scope.architecture))?;
+    stages.read_globals(instructions, &scope.processor.platform(scope.os.unwrap_or(Os::Windows)))?;
     let wanted = stages.wanted()?;
     stages.aim(wanted, instructions)?;
     Ok(stages.stage(wanted)?.image)
@@ -111,7 +112,7 @@ impl Stages<'_> {
             at = earlier;
         }
         let part = self.parts[at];
-        let stage = self.start(at, &part)?;
+        let stage = self.start(at, &part, &Scope { own_base: true, ..*self.scope })?;
         self.read_globals(instructions, &stage.image.platform())?;
         self.begun = Some((at, stage));
         Ok(())
@@ -162,7 +163,7 @@ impl Stages<'_> {
             return Ok(stage.clone());
         }
         let part = self.parts[at];
-        let mut stage = self.start(at, &part)?;
+        let mut stage = self.start(at, &part, self.scope)?;
         for instruction in part.body {
             self.follow(&mut stage, at, instruction)?;
         }
@@ -184,23 +185,31 @@ impl Stages<'_> {
         Ok(self.earlier(&image, at).filter(|at| self.parts[*at].name().is_some()))
     }
 
-    fn start(&mut self, at: usize, part: &Part<'_>) -> Result<Stage, BuildError> {
+    fn start(&mut self, at: usize, part: &Part<'_>, scope: &Scope<'_>) -> Result<Stage, BuildError> {
         if let Some((_, begun)) = self.begun.take_if(|(known, _)| *known == at) {
             return Ok(begun);
         }
         if let Some(earlier) = self.stage_below(at)? {
             let below = self.stage(earlier)?;
-            return Ok(Stage { args: BTreeMap::new(), own_cmd: false, ..below });
+            return Ok(Stage { own_cmd: false, ..below });
         }
         let What::From { platform, .. } = &part.from.what else { unreachable!("parts start with FROM") };
         let (line, image) = (part.from.line, self.image(part)?);
-        let platform = platform.as_ref().map(|text| self.expand_global(text, line)).transpose()?;
-        let scope = with_platform(self.scope, platform.as_deref(), line)?;
+        let platform = platform.as_ref().map(|text| self.platform(text, line)).transpose()?;
+        let scope = match &platform {
+            Some((os, processor)) => Scope { os: Some(*os), processor, ..*scope },
+            None => *scope,
+        };
         let mut stage = self.start_from(&image, &scope, line)?;
-        if let Some(version) = scope.os_version {
+        if let Some(version) = scope.os_version.filter(|_| scope.own_base) {
             stage.image.config.top.insert("os.version".to_owned(), version.into());
         }
         Ok(stage)
+    }
+
+    fn platform(&self, text: &str, line: usize) -> Result<(Os, Processor), BuildError> {
+        let text = self.expand_global(text, line)?;
+        os_and_processor(&text).map_err(|source| BuildError::Platform { line, source })
     }
 
     fn start_from(&mut self, image: &str, scope: &Scope<'_>, line: usize) -> Result<Stage, BuildError> {
@@ -265,20 +274,5 @@ impl Stages<'_> {
         }
         self.unpacked.insert(name.to_owned(), dir.clone());
         Ok(dir)
-    }
-}
-
-fn with_platform<'a>(
-    scope: &Scope<'a>,
-    platform: Option<&'a str>,
-    line: usize,
-) -> Result<Scope<'a>, BuildError> {
-    let Some(platform) = platform else { return Ok(*scope) };
-    let parts: Vec<_> = platform.split('/').collect();
-    match parts.as_slice() {
-        [os, architecture] | [os, architecture, _] if !os.is_empty() && !architecture.is_empty() => {
-            Ok(Scope { os: Some(os), architecture, ..*scope })
-        }
-        _ => Err(BuildError::Platform { line, found: platform.to_owned() }),
     }
 }

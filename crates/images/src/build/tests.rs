@@ -7,6 +7,8 @@ use crate::document::{Configuration, Manifest};
 use crate::platform::{Host, Isolation};
 use crate::reference::Reference;
 
+mod platforms;
+
 struct World {
     dir: tempfile::TempDir,
     os: Option<&'static str>,
@@ -50,8 +52,8 @@ impl World {
             dockerfile: &dockerfile,
             path,
             context: self.dir.path(),
-            os: self.os,
-            architecture: "amd64",
+            os: self.os.map(|os| os.parse().unwrap()),
+            processor: &"amd64".parse().unwrap(),
             os_versions: &self.versions,
             args: &self.args,
             target: self.target,
@@ -200,6 +202,30 @@ fn stages_give_files_to_later_ones() {
     other.target = None;
     let text = "FROM scratch\nCOPY --from=7 a b";
     assert!(other.error(text).starts_with("line 2: there is no stage \"7\" before it"));
+}
+
+/// As `/etc/localtime` and `/lib` of distributions are links, which must not be looked for on the host.
+#[test]
+fn what_a_stage_gives_is_found_through_its_own_links() {
+    let world = World::new(&[("usr/zone/UTC", "x"), ("usr/lib/a.so", "y"), ("etc/passwd", "z")]);
+    for (dir, name, to) in
+        [("etc", "localtime", "/usr/zone/UTC"), ("", "lib", "/usr/lib"), ("etc", "unit", r"a\x2db")]
+    {
+        let dir = os::tree::Dir::open(&world.dir.path().join(dir)).unwrap();
+        dir.symlink(name.as_ref(), to.as_ref(), name == "lib").unwrap();
+    }
+    let text = "FROM scratch AS files\nCOPY . /\nFROM scratch\nCOPY --from=files /etc/localtime /tz\n\
+                COPY --from=files /lib/*.so /l/\nCOPY --from=files /etc /e";
+    let seen = world.build(text).unwrap();
+    assert_eq!(seen.files("linux"), ["e/localtime", "e/passwd", "e/unit", "l/a.so", "tz"]);
+    let links = seen.layers("linux").concat().into_iter().filter_map(|listed| match listed {
+        crate::unpack::Listed::Symlink(path, to) => Some((path, to)),
+        _ => None,
+    });
+    let separator = std::path::MAIN_SEPARATOR.to_string();
+    let wanted =
+        [("e/localtime", "/usr/zone/UTC".to_owned()), ("e/unit", r"a\x2db".replace(&separator, "/"))];
+    assert_eq!(links.collect::<Vec<_>>(), wanted.map(|(path, to)| (path.to_owned(), to)));
 }
 
 #[test]

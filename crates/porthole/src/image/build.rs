@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use images::build::dockerfile::Dockerfile;
-use images::build::{Bases, Built, Request, build as build_image};
+use images::build::{Bases, Built, Os, Processor, Request, build as build_image};
 use images::{Caller, Progress, Reference, Store};
 use serde::Serialize;
 
@@ -46,10 +46,10 @@ pub struct BuildArgs {
     output: Option<PathBuf>,
     /// windows or linux [default: the base's]
     #[arg(long)]
-    os: Option<String>,
-    /// The processor, as amd64 or arm64
+    os: Option<Os>,
+    /// The processor, as amd64, arm64 or arm/v6
     #[arg(long, value_name = "ARCHITECTURE", default_value = "amd64")]
-    arch: String,
+    arch: Processor,
     /// The Windows version that the image is for; several make an index
     #[arg(long, value_name = "10.0.BUILD")]
     os_version: Vec<String>,
@@ -105,8 +105,8 @@ pub(super) fn build(args: &BuildArgs) -> Outcome {
         dockerfile: &dockerfile,
         path: Some(&file),
         context: &context,
-        os: args.os.as_deref(),
-        architecture: &args.arch,
+        os: args.os,
+        processor: &args.arch,
         os_versions: &args.os_version,
         args: &values,
         target: args.target.as_deref(),
@@ -115,7 +115,10 @@ pub(super) fn build(args: &BuildArgs) -> Outcome {
         work: site.path(),
         caller,
     };
-    let built = build_image(&request).with_context(|| file.display().to_string()).or_no();
+    let built = build_image(&request).map_err(|error| {
+        let code = if error.is_wrong_use() { code::USAGE } else { code::NO };
+        Failure::new(code, anyhow::Error::new(error).context(file.display().to_string()))
+    });
     let made = built.and_then(|built| {
         // All of them: they are about the Dockerfile, which can be mended.
         built.warnings.iter().for_each(|warning| bars.note(&format!("warning: {warning}")));

@@ -88,6 +88,21 @@ fn what_a_killed_build_left_the_next_one_removes() {
 }
 
 #[test]
+fn what_is_asked_for_wrongly_is_not_the_dockerfiles_fault() {
+    let desk = Desk::new();
+    std::fs::write(desk.path("Dockerfile"), "FROM scratch AS one\nENV A=1\n").expect("written");
+    let wrong = |flags: &[&str], words: &str| {
+        desk.run(&[&["build", "-o", "image.tar"], flags, &["."]].concat()).refused(2, &[words]);
+    };
+    wrong(&["--os-version", "ten"], "wanted 10.0.BUILD[.REVISION]");
+    wrong(&["--os", "linux", "--os-version", "10.0.20348.1"], "--os-version is for windows");
+    wrong(&["--target", "none"], "it has one");
+    std::fs::write(desk.path("Dockerfile"), "FROM scratch\nRUN true\n").expect("written");
+    desk.run(&["build", "-o", "image.tar", "."]).refused(1, &["RUN needs"]);
+    assert!(!desk.path("image.tar").exists());
+}
+
+#[test]
 fn where_a_build_is_made_is_no_part_of_what_it_is_made_from() {
     let desk = Desk::new();
     std::fs::create_dir(desk.path("context")).expect("made");

@@ -15,6 +15,7 @@ mod desk;
 mod disk;
 mod explain;
 mod full;
+mod platforms;
 mod registry;
 mod transfer;
 mod words;

@@ -1,6 +1,8 @@
 use super::super::path::place;
 use super::*;
 
+mod links;
+
 struct World {
     dir: tempfile::TempDir,
     ignore: Ignore,
@@ -19,9 +21,24 @@ impl World {
     }
 
     fn copy(&self, sources: &[&str], target: &str, exclude: &[&str]) -> Result<Vec<String>, BuildError> {
+        let tree = self.tree(Root::Host(self.dir.path()), sources, target, exclude)?;
+        Ok(tree
+            .iter()
+            .filter(|(_, node)| !matches!(node, Node::Directory { .. }))
+            .map(|(path, _)| path.into())
+            .collect())
+    }
+
+    fn tree(
+        &self,
+        root: Root<'_>,
+        sources: &[&str],
+        target: &str,
+        exclude: &[&str],
+    ) -> Result<Tree, BuildError> {
         let copying = Copying {
             line: 3,
-            root: self.dir.path(),
+            root,
             ignore: &self.ignore,
             exclude: exclude.iter().map(|text| Glob::parse(text, true).unwrap()).collect(),
             chmod: None,
@@ -32,11 +49,7 @@ impl World {
         let sources: Vec<_> = sources.iter().map(|source| (*source).to_owned()).collect();
         let mut tree = Tree::new(false);
         copying.add(&sources, &place(target, "w", false).unwrap(), &mut tree)?;
-        Ok(tree
-            .iter()
-            .filter(|(_, node)| !matches!(node, Node::Directory { .. }))
-            .map(|(path, _)| path.into())
-            .collect())
+        Ok(tree)
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::super::BuildError;
-use super::super::copy::Copying;
+use super::super::copy::{Copying, Root};
 use super::super::dockerfile::{self, Command, Copy, Instruction, What};
 use super::super::glob::Glob;
 use super::super::ignore::Ignore;
@@ -19,7 +19,7 @@ pub(super) fn whole(dir: &Path, line: usize, windows: bool) -> Result<Tree, Buil
     let exclude = Vec::new();
     let copying = Copying {
         line,
-        root: dir,
+        root: Root::Host(dir),
         ignore: &ignore,
         exclude,
         chmod: None,
@@ -127,7 +127,7 @@ impl Stages<'_> {
         let mut tree = std::mem::replace(&mut stage.pending, Tree::new(stage.windows));
         let copying = Copying {
             line,
-            root: &root,
+            root: if copy.from.is_some() { Root::Image(&root) } else { Root::Host(&root) },
             ignore,
             exclude: exclude.collect::<Result<_, _>>()?,
             chmod: copy.chmod.as_deref().map(|text| mode(text, line)).transpose()?,

@@ -10,17 +10,17 @@ use super::Names;
 
 /// The steps of a link, from where it stands or from the image's root.
 #[derive(Debug, PartialEq, Eq)]
-pub(in super::super) struct Way {
-    pub(in super::super) rooted: bool,
+pub(crate) struct Way {
+    pub(crate) rooted: bool,
     /// Names and `..`.
-    pub(in super::super) steps: Vec<Vec<u8>>,
+    pub(crate) steps: Vec<Vec<u8>>,
 }
 
 // === impl Names ===
 
 impl Names {
     /// The steps of a link's text, or why this host would read one of them as something else.
-    pub(in super::super) fn way(self, text: &[u8]) -> Result<Way, &'static str> {
+    pub(crate) fn way(self, text: &[u8]) -> Result<Way, &'static str> {
         let slash = |byte: &u8| *byte == b'/' || self.windows && *byte == b'\\';
         let (on_a_drive, text) = if self.windows { without_drive(text)? } else { (false, text) };
         let mut steps = Vec::new();
