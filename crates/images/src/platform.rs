@@ -5,12 +5,16 @@
 //! The builds and floors are data, in [`builds`]; [`pick`] and [`explain`] are one judgement, told in two ways.
 
 pub mod builds;
+mod typed;
 mod variant;
 
 use std::cmp::Reverse;
 use std::fmt;
 
 use serde::Serialize;
+
+pub(crate) use typed::os_and_processor;
+pub use typed::{Os, PlatformError, Processor};
 
 use crate::document::Platform;
 use builds::{Version, name_of, process_floor};

@@ -15,10 +15,10 @@ use super::config::Config;
 use super::dockerfile::{self, Instruction, What};
 use super::output::Layer;
 use super::patient::Patient;
-use super::platform::{Os, Processor, os_and_processor};
 use super::tree::Tree;
 use super::{BuildError, Scope};
 use crate::document::Platform;
+use crate::platform::{Os, Processor, os_and_processor};
 use crate::unpack::{self, Layout};
 
 /// A finished stage.

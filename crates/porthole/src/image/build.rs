@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use images::build::dockerfile::Dockerfile;
-use images::build::{Bases, Built, Os, Processor, Request, build as build_image};
+use images::build::{Bases, Built, Request, build as build_image};
+use images::platform::{Os, Processor};
 use images::{Caller, Progress, Reference, Store};
 use serde::Serialize;
 

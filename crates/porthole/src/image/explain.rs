@@ -6,7 +6,7 @@ use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 use images::document::Platform;
 use images::platform::builds::Version;
-use images::platform::{self, Candidate, Host, Isolation, Verdict};
+use images::platform::{self, Candidate, Host, Isolation, Processor, Verdict};
 use images::{Access, Caller, Source, candidates};
 use serde::Serialize;
 
@@ -34,8 +34,8 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "BUILD")]
     host_build: Option<String>,
     /// The host's processor [default: this host's]
-    #[arg(long, value_name = "ARCHITECTURE")]
-    arch: Option<String>,
+    #[arg(long, value_name = "ARCHITECTURE[/VARIANT]")]
+    arch: Option<Processor>,
     #[arg(long, value_enum, default_value_t)]
     isolation: Kind,
     #[arg(short, long, value_enum, default_value_t)]
@@ -119,8 +119,8 @@ impl ExplainArgs {
         if let Some(build) = &self.host_build {
             host = Host::new("windows", &host.architecture).with_version(&version(build)?);
         }
-        if let Some(architecture) = &self.arch {
-            host.architecture.clone_from(architecture);
+        if let Some(Processor { architecture, variant }) = self.arch.clone() {
+            host = Host { architecture, variant, ..host };
         }
         Ok(host)
     }

@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use clap::Args;
 use images::document::Platform;
-use images::platform::Host;
 use images::platform::builds::Version;
+use images::platform::{Host, Processor};
 
 use crate::failure::{Exit, Failure};
 
@@ -69,13 +69,12 @@ impl FromStr for Named {
             Some((rest, version)) => (rest, Some(version)),
             None => (text, None),
         };
-        let mut parts = rest.split('/');
-        let mut part = |name| parts.next().filter(|part| plain(part)).ok_or_else(|| wrong(name));
-        let (os, architecture) = (part("the system is missing")?, part("the processor is missing")?);
-        let variant = parts.next();
-        if parts.next().is_some() || variant.is_some_and(|variant| !plain(variant)) {
-            return Err(wrong("found more than three parts, or an odd one"));
+        let (os, processor) = rest.split_once('/').ok_or_else(|| wrong("the processor is missing"))?;
+        let os = os.to_ascii_lowercase();
+        if os.is_empty() || !os.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            return Err(wrong(&format!("{os:?} is no system")));
         }
+        let Processor { architecture, variant } = processor.parse().map_err(|e| wrong(&format!("{e}")))?;
         match version {
             Some(_) if os != "windows" => return Err(wrong("only windows has an os.version")),
             Some(version) if Version::parse(version).is_none() => {
@@ -83,16 +82,8 @@ impl FromStr for Named {
             }
             _ => {}
         }
-        let mut platform = Platform::new(os, architecture);
-        platform.variant = variant.map(str::to_owned);
-        platform.os_version = version.map(str::to_owned);
-        Ok(Named(platform))
+        Ok(Named(Platform { os, architecture, variant, os_version: version.map(str::to_owned) }))
     }
-}
-
-fn plain(part: &str) -> bool {
-    !part.is_empty()
-        && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_-.".contains(&b))
 }
 
 #[cfg(test)]
@@ -103,14 +94,15 @@ mod tests {
     fn platforms_as_they_are_typed() {
         let said = |text: &str| text.parse::<Named>().map(|Named(platform)| platform.to_string());
         assert_eq!(said("linux/amd64").unwrap(), "linux/amd64");
-        assert_eq!(said("linux/arm64/v8").unwrap(), "linux/arm64/v8");
+        assert_eq!(said("Linux/aarch64/v8").unwrap(), "linux/arm64");
+        assert_eq!(said("linux/arm/v6").unwrap(), "linux/arm/v6");
         assert_eq!(said("windows/amd64:10.0.20348.1").unwrap(), "windows/amd64 10.0.20348.1");
         for (bad, why) in [
-            ("", "the system is missing"),
+            ("", "the processor is missing"),
             ("linux", "the processor is missing"),
-            ("Linux/amd64", "the system is missing"),
-            ("linux/amd64/v8/x", "more than three"),
-            ("linux/amd64/", "an odd one"),
+            ("/amd64", "\"\" is no system"),
+            ("linux/amd64/v8/x", "found \"amd64/v8/x\""),
+            ("linux/amd64/", "found \"amd64/\""),
             ("linux/amd64:10.0.1", "only windows"),
             ("windows/amd64:ltsc2022", "no version of Windows"),
         ] {

@@ -1,4 +1,4 @@
-//! Platforms as they are typed, in `--os`, `--arch` and `FROM --platform`: in any case and by any of the names that
+//! Platforms as they are typed, in `--os`, `--arch`, `--platform` and `FROM --platform`: in any case and by any of the names that
 //! Docker takes, they become what images say.
 
 use std::fmt;
@@ -16,8 +16,8 @@ pub enum Os {
 /// A processor by the names that images have for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Processor {
-    pub(super) architecture: String,
-    variant: Option<String>,
+    pub architecture: String,
+    pub variant: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -31,7 +31,7 @@ pub enum PlatformError {
 }
 
 /// Reads `OS/ARCHITECTURE[/VARIANT]`.
-pub(super) fn os_and_processor(text: &str) -> Result<(Os, Processor), PlatformError> {
+pub(crate) fn os_and_processor(text: &str) -> Result<(Os, Processor), PlatformError> {
     let (os, processor) = text.split_once('/').ok_or_else(|| PlatformError::Parts(text.to_owned()))?;
     Ok((os.parse()?, processor.parse()?))
 }
@@ -59,7 +59,7 @@ fn plain(part: &str) -> bool {
 // === impl Os ===
 
 impl Os {
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Os::Windows => "windows",
             Os::Linux => "linux",
@@ -85,7 +85,7 @@ impl fmt::Display for Os {
 // === impl Processor ===
 
 impl Processor {
-    pub(super) fn platform(&self, os: Os) -> Platform {
+    pub(crate) fn platform(&self, os: Os) -> Platform {
         Platform { variant: self.variant.clone(), ..Platform::new(os.name(), &self.architecture) }
     }
 }
