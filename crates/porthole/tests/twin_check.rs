@@ -286,7 +286,7 @@ fn wrong_use_is_code_2() {
         &["--level", "privileged", "good.yaml"],
         &["--policy-version", "1.25", "good.yaml"],
         &["--host-process", "maybe", "good.yaml"],
-        &["-o", "yaml", "good.yaml"],
+        &["-o", "xml", "good.yaml"],
         &["--covers", "good.yaml"],
     ] {
         assert_eq!(check(desk.path(), words).code, 2, "{words:?}");

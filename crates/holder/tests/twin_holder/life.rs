@@ -267,8 +267,14 @@ fn a_holder_that_is_stuck_is_neither_waited_for_nor_taken_for_dead() {
         assert!(sent.success());
     };
     signal("-STOP");
-    // The one thread that the signal met stops first, the others when it has come to run.
-    eventually("every thread has stopped", || threads(program.child.id()).iter().all(|state| state == "T"));
+    // The one thread that the signal met stops first, the others when it has come to run. Until then one look may miss
+    // a thread that comes or goes meanwhile.
+    let mut looks = 0;
+    eventually("every thread has stopped", || {
+        let stopped = threads(program.child.id()).iter().all(|state| state == "T");
+        looks = if stopped { looks + 1 } else { 0 };
+        looks == 5
+    });
     let begun = Instant::now();
     for error in [client.list().unwrap_err(), Client::connect(&program.world.endpoint).unwrap_err()] {
         assert!(!error.is_absent(), "{error:?}");

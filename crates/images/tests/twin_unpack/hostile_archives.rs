@@ -396,7 +396,7 @@ pub(crate) const ARCHIVES: &[Archive] = &[
         one(new().records(&records).file("f", "1000000000\n0\n1\n"))
     }),
     refused("names-that-need-much-memory", "names of the layer need more than", || {
-        let deep = |number| format!("{}f", format!("{number:015}/").repeat(250));
+        let deep = |number| format!("{}f", format!("{number:015}/").repeat(200));
         one((0..100).fold(new(), |layer, number| {
             layer.raw("@", EntryType::GNULongName, "", deep(number).as_bytes()).file("f", "")
         }))

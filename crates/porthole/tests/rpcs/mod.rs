@@ -186,7 +186,8 @@ impl Service {
 
 fn list(path: &Path, all: &mut Vec<(PathBuf, u64)>) {
     for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
-        let Ok(found) = entry.metadata() else { continue };
+        // That a layer has come to the disk is noted in the background.
+        let Some(found) = entry.metadata().ok().filter(|_| entry.file_name() != "synced") else { continue };
         all.push((entry.path(), if found.is_dir() { 0 } else { found.len() }));
         if found.is_dir() {
             list(&entry.path(), all);
