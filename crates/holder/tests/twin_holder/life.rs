@@ -76,8 +76,11 @@ fn a_second_stop_can_shorten_the_wait_but_not_lengthen_it() {
 fn what_init_leaves_behind_is_ended_before_the_exit_is_told() {
     let world = World::lasting();
     let mut client = world.client();
-    let script = "sh -c 'trap \"\" TERM HUP; echo $$; exec sleep 600' & sleep 0.3; exit 5";
-    client.start(world.shell("a", script)).unwrap();
+    let said = world.path("said");
+    let said = said.display();
+    let orphan = format!("trap \"\" TERM HUP; echo $$; touch {said}; exec sleep 600");
+    let script = format!("sh -c '{orphan}' & until [ -e {said} ]; do sleep 0.01; done; exit 5");
+    client.start(world.shell("a", &script)).unwrap();
     let record = client.wait("a").unwrap();
     assert_eq!((record.code, record.message.as_deref()), (5, None));
     let log = world.log("a");
@@ -161,11 +164,14 @@ fn a_holder_with_nothing_to_hold_and_nobody_to_hear_goes() {
 fn a_holder_stays_for_a_running_container_and_goes_after_it() {
     let world = World::new(Duration::from_millis(200));
     let mut client = world.client();
-    client.start(world.shell("a", "sleep 1.2; exit 3")).unwrap();
+    let over = world.path("over");
+    let script = format!("until [ -e {} ]; do sleep 0.02; done; exit 3", over.display());
+    client.start(world.shell("a", &script)).unwrap();
     drop(client);
     // Three times its limit, as above.
     std::thread::sleep(Duration::from_millis(700));
     assert!(!world.server.as_ref().unwrap().is_finished(), "it left its container alone");
+    std::fs::write(over, "").unwrap();
     eventually("the container ends", || world.record("a").is_some());
     let dir = world.path("a.exit.json");
     assert!(dir.exists());
