@@ -143,11 +143,7 @@ impl Gate {
         if self.tiers.iter().any(|tier| !matches!(tier, Tier::Lint | Tier::Unit | Tier::Fuzz)) {
             must_be_root()?;
         }
-        if self.tiers.iter().any(|tier| !tier.needs().go_tools.is_empty()) {
-            go::must_be_there()
-        } else {
-            Ok(())
-        }
+        self.tiers.iter().try_for_each(|tier| go::can_be_had(tier.needs().go_tools))
     }
 
     fn lanes(&self, tier: Tier) -> usize {

@@ -92,7 +92,7 @@ impl Tier {
             // libFuzzer's runtime is C++.
             Tier::Fuzz => Needs { packages: &["g++"], ..plain },
             // A Wine prefix brings half a dozen processes, a control plane half a gigabyte.
-            Tier::Wine => Needs { threads: Some(2), ..plain },
+            Tier::Wine => Needs { go_tools: &["registry"], threads: Some(2), ..plain },
             Tier::Cluster => Needs {
                 packages: &["iproute2", "util-linux"],
                 go_tools: CONTROL_PLANE,
@@ -101,7 +101,7 @@ impl Tier {
             },
             Tier::Foreign => Needs {
                 packages: &["skopeo", "busybox-static"],
-                go_tools: &["registry", "agnhost"],
+                go_tools: &["registry", "agnhost", "containerd", "containerd-shim-runc-v2", "ctr"],
                 threads: Some(2),
                 ..plain
             },

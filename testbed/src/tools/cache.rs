@@ -21,6 +21,10 @@ impl Entry {
         Self { place: place.into(), title: title.into() }
     }
 
+    pub fn is_there(&self) -> bool {
+        cache_dir().join(&self.place).is_dir()
+    }
+
     /// The directory, made by `make` if it is not there. `make` fills the directory it is given, which is renamed
     /// into place afterwards: a half-made one is never seen, also after a crash.
     pub fn provide(&self, make: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {

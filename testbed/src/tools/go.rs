@@ -106,8 +106,13 @@ pub const GO_TOOLS: &[GoTool] = &[
     GoTool { name: "critest", package: "sigs.k8s.io/cri-tools/cmd/critest", is_test: true, ..CRI_TOOLS },
 ];
 
-/// Whether any can be built here, for whoever will need one much later.
-pub fn must_be_there() -> Result<()> {
+/// Whether these are here or can be built, for whoever will need one much later.
+pub fn can_be_had(names: &[&str]) -> Result<()> {
+    let tools = names.iter().map(|name| in_table(name)).collect::<Result<Vec<_>>>()?;
+    if tools.iter().all(|tool| tool.entry().is_there()) { Ok(()) } else { must_be_there() }
+}
+
+fn must_be_there() -> Result<()> {
     let asked = Command::new("go").arg("version").output();
     asked.map(drop).with_context(|| format!("look for go ({NEEDED})"))
 }
@@ -137,12 +142,14 @@ fn in_table(name: &str) -> Result<&'static GoTool> {
 impl GoTool {
     /// The path of the program, built if it is not in the cache.
     pub fn provide(&self) -> Result<PathBuf> {
-        let Self { name, version, goos, .. } = self;
-        let entry =
-            Entry::new(format!("go/{name}-{version}-{goos}"), format!("build {name} {version} ({goos})"));
         let file = self.file_name();
-        let dir = entry.provide(|dir| self.build(&dir.join(&file)))?;
+        let dir = self.entry().provide(|dir| self.build(&dir.join(&file)))?;
         Ok(dir.join(&file))
+    }
+
+    fn entry(&self) -> Entry {
+        let Self { name, version, goos, .. } = self;
+        Entry::new(format!("go/{name}-{version}-{goos}"), format!("build {name} {version} ({goos})"))
     }
 
     fn file_name(&self) -> String {
