@@ -6,6 +6,9 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::sys;
 
+/// Paths are written as Windows writes them: with drives, backslashes and its own places for state.
+pub const WINDOWS: bool = cfg!(windows);
+
 /// The absolute path without links, `..`, or separators at its end; on Windows with the letters as they are on the disk
 /// and a drive in front. What does not exist yet is taken as it will be made: below what does.
 pub fn canonical(path: &Path) -> io::Result<PathBuf> {

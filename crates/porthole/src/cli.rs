@@ -20,8 +20,8 @@ pub struct Cli {
     verb: Verb,
 }
 
-const EXIT_CODES: &str =
-    "Exit codes: 0 ok, 1 the answer is no, 2 wrong use, 3 the environment does not allow it.";
+const EXIT_CODES: &str = "Exit codes: 0 ok, 1 the answer is no, 2 wrong use, 3 the environment does not allow it, 130 stopped\n\
+     by Ctrl-C before the work was done. `up --once` and `exec` end with the code of what they ran.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -85,7 +85,7 @@ enum Verb {
 #[derive(Debug, Args)]
 pub struct Root {
     /// Where state is kept [default: the machine's directory for an administrator, else the user's]
-    #[arg(long, env = "PORTHOLE_ROOT", value_name = "DIR")]
+    #[arg(long, env = root::VARIABLE, value_name = "DIR")]
     root: Option<PathBuf>,
 }
 

@@ -18,6 +18,7 @@ use crate::cli::{Root, print};
 use crate::embedded::HOLDER;
 use crate::failure::{Exit, Failure, Outcome, code};
 use crate::image::access;
+use crate::needs;
 use crate::root;
 use crate::up::{say, settle};
 use crate::upkeep;
@@ -63,6 +64,7 @@ pub enum DefaultHandler {
 pub fn cri(args: &CriArgs) -> Outcome {
     let settings = args.settings()?;
     let listen = args.listen()?;
+    needs::check_build()?;
     let access = access::of_this_host(&args.root)?;
     let interrupts = os::interrupt::interrupts().or_environment()?;
     let runtime = Runtime::open_with(open(&args.root)?, settings.options.clone());

@@ -2,13 +2,13 @@
 
 use os::host::HostFacts;
 use os::probe::Capability;
-use plan::support::{Build, Support};
+use plan::support::Support;
 use serde::Serialize;
 
 use crate::cli::DoctorArgs;
 use crate::facts::show;
 use crate::failure::{Exit, Outcome, code};
-use crate::needs;
+use crate::needs::{self, Means};
 use crate::table::table;
 
 /// The report, as `-o json` prints it.
@@ -76,12 +76,12 @@ fn row(capability: &Capability) -> Vec<String> {
 
 impl Verdict {
     fn of(host: &HostFacts, capabilities: &[Capability], limits: bool) -> Verdict {
-        let build = host.windows_build.as_ref().map(|b| Build { number: b.build, revision: b.revision });
-        let support = build.map_or(Support::Full, Support::of);
+        let support = needs::support(host);
         if support == Support::TooOld {
             return Verdict { supported: false, why: support.sentence().to_owned() };
         }
-        match needs::missing(capabilities, limits).first() {
+        let means = Means { limits, elevated: host.account.elevated };
+        match needs::missing(capabilities, means).first() {
             Some(missing) => Verdict {
                 supported: false,
                 why: format!("not supported: {}: {}", missing.what, missing.without),

@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
+/// Says where, if no flag does.
+pub const VARIABLE: &str = "PORTHOLE_ROOT";
+
 /// The root for this account: the machine's for an administrator, the user's own otherwise.
 pub fn default() -> PathBuf {
     let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let windows = std::path::MAIN_SEPARATOR == '\\';
-    match (windows, os::elevated()) {
+    match (os::path::WINDOWS, os::elevated()) {
         (true, true) => from("ProgramData").unwrap_or_else(|| "C:\\ProgramData".into()).join("Porthole"),
         (true, false) => from("LOCALAPPDATA").unwrap_or_else(std::env::temp_dir).join("Porthole"),
         (false, true) => "/var/lib/porthole".into(),

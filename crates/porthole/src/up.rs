@@ -2,6 +2,7 @@
 
 mod fitted;
 mod metrics;
+mod parts;
 mod screen;
 mod secrets;
 mod sudo;
@@ -30,7 +31,8 @@ use crate::cli::{Root, UpArgs};
 use crate::embedded::HOLDER;
 use crate::failure::{Exit, Failure, Outcome, code};
 use crate::manifest::{self, Documents};
-use crate::needs;
+use crate::needs::{self, Means};
+use crate::root;
 use crate::upkeep;
 use metrics::MetricsFile;
 use screen::Screen;
@@ -41,6 +43,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 pub fn up(args: &UpArgs) -> Outcome {
     let files = read_all(&args.files)?;
+    needs::check_build()?;
     let unlimited = check_account()?;
     let interrupts = os::interrupt::interrupts().or_environment()?;
     let runtime = Runtime::open(open(args)?);
@@ -162,10 +165,14 @@ fn read_all(files: &[std::path::PathBuf]) -> Result<Vec<Manifest>, Failure> {
 fn check_account() -> Result<bool, Failure> {
     let Err(why) = os::job::limits_work() else { return Ok(false) };
     let capabilities = os::probe::capabilities();
-    let missing: Vec<_> = needs::missing(&capabilities, false).iter().map(|known| known.id).collect();
+    let means = Means { limits: false, elevated: os::elevated() };
+    let missing: Vec<_> = needs::missing(&capabilities, means).iter().map(|known| known.id).collect();
     if !missing.is_empty() {
         let text = format!("{why}, and this host does not allow you: {}", missing.join(", "));
-        let line = sudo::line(std::env::args_os());
+        if means.elevated {
+            return Err(Failure::new(code::ENVIRONMENT, anyhow!(text)));
+        }
+        let line = sudo::line(std::env::var_os(root::VARIABLE), std::env::args_os());
         return Err(Failure::new(code::ENVIRONMENT, anyhow!("{text}; run: {line}")));
     }
     say(&format!("warning: {why}: containers run as you in namespaces of their own, without limits"));

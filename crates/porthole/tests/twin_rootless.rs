@@ -250,6 +250,8 @@ fn where_user_namespaces_are_forbidden_the_answer_is_3_with_the_sudo_line() {
     let script = "read go; exec sh -c 'echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"' sh \"$@\"";
     let mut command = Command::new("unshare");
     command.args(["--user", "sh", "-c", script, "sh"]).args(world.up(&file));
+    // A variable that sudo would not hand on.
+    command.env("PORTHOLE_ROOT", "/some where");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/user")).unwrap();
@@ -265,6 +267,29 @@ fn where_user_namespaces_are_forbidden_the_answer_is_3_with_the_sudo_line() {
     assert!(err.contains("not root, and this host does not allow you: user-namespace"), "{err}");
     let (_, line) = err.trim_end().split_once("run: sudo ").expect(&err);
     let words = Command::new("sh").args(["-c", &format!("printf '%s\\n' {line}")]).output().unwrap();
-    assert_eq!(text(&words).0.lines().collect::<Vec<_>>(), &world.up(&file)[4..], "{err}");
+    let up = &world.up(&file)[4..];
+    let expected = ["env", "PORTHOLE_ROOT=/some where"].into_iter().chain(up.iter().map(String::as_str));
+    assert_eq!(text(&words).0.lines().collect::<Vec<_>>(), expected.collect::<Vec<_>>(), "{err}");
     assert!(!out.contains("it ran") && !world.path("state/root").exists(), "{out}");
+}
+
+/// As in a container of somebody else's: root, but no cgroups to make and no user namespaces to be had.
+#[test]
+fn root_without_cgroups_needs_no_user_namespaces() {
+    let world = World::new();
+    let file = world.pod("print, it ran", "");
+    let script = "grep -- ' - cgroup' /proc/self/mountinfo | cut -d' ' -f5 | while read -r dir; do
+                      mount -t tmpfs none \"$dir\"
+                  done 2> /dev/null
+                  echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"]);
+    command.args([world.path("porthole").as_path(), Path::new("up"), Path::new("--once")]);
+    command.arg("--root").arg(world.path("own")).arg(&file);
+    let output = command.output().unwrap();
+    let (out, err) = text(&output);
+    assert_eq!(output.status.code(), Some(0), "{out}{err}");
+    assert!(out.contains("default/web/main | it ran"), "{out}");
+    assert!(err.contains("without limits") && !err.contains("not root"), "{err}");
+    eventually("no process is left", || world.processes().is_empty());
 }

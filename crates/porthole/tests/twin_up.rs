@@ -18,6 +18,11 @@ fn a_pod_starts_logs_and_stops() {
 }
 
 #[test]
+fn a_long_line_stays_one_line() {
+    plays::a_long_line_stays_one_line(&Stage::twin());
+}
+
+#[test]
 fn once_exits_with_the_containers_code() {
     plays::once_exits_with_the_containers_code(&Stage::twin());
 }

@@ -40,6 +40,11 @@ fn a_console_shows_a_table_that_is_drawn_over_itself() {
 }
 
 #[test]
+fn a_long_line_stays_one_line() {
+    plays::a_long_line_stays_one_line(&Stage::wine());
+}
+
+#[test]
 fn once_exits_with_the_containers_code() {
     plays::once_exits_with_the_containers_code(&Stage::wine());
 }
@@ -102,6 +107,22 @@ fn init_containers_come_first_and_a_failing_one_keeps_the_rest_back() {
 #[test]
 fn three_generations_end_as_one() {
     plays::three_generations_end_as_one(&Stage::wine());
+}
+
+/// Before Windows Server 2019 there is nothing to be done, and nothing is.
+// proves: HP-35 wine
+#[test]
+fn a_windows_too_old_is_refused_before_anything_is_made() {
+    let stage = Stage::of_build(17134);
+    let file = stage.host.path(&stage.pod("web", &["print", "hello"]));
+    let doctor = stage.run(&["doctor".into()]);
+    let asked = [stage.porthole("up", &["--once", &file]), stage.porthole("cri", &[])];
+    for (ended, code) in std::iter::once((doctor, 1)).chain(asked.map(|ended| (ended, 3))) {
+        let said = ended.stdout + &ended.stderr;
+        assert_eq!(ended.code, code, "{said}");
+        assert!(said.contains("17134") && said.contains("Windows Server 2019 (build 17763)"), "{said}");
+    }
+    assert!(!stage.root().exists(), "something was made");
 }
 
 // proves: HP-30 wine

@@ -61,7 +61,7 @@ impl Layout {
     ///
     /// Windows has the path that manifests know, `C:\\hpc`; elsewhere it is the node's own.
     pub fn hpc(&self) -> PathBuf {
-        if std::path::MAIN_SEPARATOR == '\\' { PathBuf::from("C:\\hpc") } else { self.root.join("hpc") }
+        if os::path::WINDOWS { PathBuf::from("C:\\hpc") } else { self.root.join("hpc") }
     }
 
     /// Where a container's copy of its image is, on hosts that lay no layers upon each other: open to the accounts that

@@ -84,7 +84,7 @@ pub enum PrepareError {
 
 /// The notation of the host this runs on.
 pub fn host_style() -> Style {
-    if std::path::MAIN_SEPARATOR == '\\' { Style::Windows } else { Style::Unix }
+    if os::path::WINDOWS { Style::Windows } else { Style::Unix }
 }
 
 /// By what the host's paths are read.

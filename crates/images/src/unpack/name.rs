@@ -25,7 +25,7 @@ const FILES: &[u8] = b"Files";
 
 impl Names {
     pub fn of_this_host() -> Names {
-        Names { windows: std::path::MAIN_SEPARATOR == '\\', fold: os::tree::FOLDS_CASE }
+        Names { windows: os::path::WINDOWS, fold: os::tree::FOLDS_CASE }
     }
 
     /// The parts of a name, or `None` if it is no file of the image.

@@ -1,7 +1,7 @@
 use os::host::{Account, WindowsBuild};
 
 use super::*;
-use crate::needs::{NEEDED, When};
+use crate::needs::{Means, NEEDED};
 
 fn host(build: Option<(u32, u32)>) -> HostFacts {
     HostFacts {
@@ -39,18 +39,31 @@ fn a_build_too_old_is_refused() {
 
 #[test]
 fn where_up_would_refuse_the_answer_is_no() {
-    let verdict = |id, found, limits| report(None, vec![capability(id, found)], limits).host_process;
-    for (id, when) in NEEDED {
+    let verdict = |id, found, Means { limits, elevated }| {
+        let mut host = host(None);
+        host.account.elevated = elevated;
+        Report::new(host, vec![capability(id, found)], limits).host_process
+    };
+    let nobody = Means { limits: false, elevated: false };
+    let root_alone = Means { limits: false, elevated: true };
+    let root = Means { limits: true, elevated: true };
+    for (id, _) in NEEDED {
         let expected = (false, "not supported: thing: sorrow follows");
-        let without = verdict(id, false, false);
+        let without = verdict(id, false, nobody);
         assert_eq!((without.supported, without.why.as_str()), expected, "{id}");
-        assert_eq!(verdict(id, false, true).supported, when == When::WithoutLimits, "{id}");
-        assert!(verdict(id, true, false).supported, "{id}");
+        assert!(verdict(id, true, nobody).supported, "{id}");
     }
-    for id in ["overlayfs", "pid-namespace"] {
-        assert!(!verdict(id, false, false).supported, "{id}, without root");
+    for (id, means, supported) in [
+        ("user-namespace", root, true),
+        ("user-namespace", root_alone, true),
+        ("pid-namespace", root, true),
+        ("pid-namespace", root_alone, false),
+        ("overlayfs", root, false),
+        ("overlayfs", root_alone, false),
+        ("bind-mount", nobody, true),
+    ] {
+        assert_eq!(verdict(id, false, means).supported, supported, "{id} for {means:?}");
     }
-    assert!(verdict("bind-mount", false, false).supported);
 }
 
 // proves: HP-30 pure

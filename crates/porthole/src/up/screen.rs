@@ -11,6 +11,7 @@ use runtime::logs::LogReader;
 use runtime::run::event::{Event, What};
 
 use super::fitted::fitted;
+use super::parts::Parts;
 use crate::table::table;
 
 #[derive(Debug)]
@@ -32,6 +33,7 @@ struct Row {
     pod: PodDir,
     name: String,
     reader: Option<LogReader>,
+    parts: Parts,
 }
 
 // === impl Screen ===
@@ -53,6 +55,7 @@ impl Screen {
                 pod: layout.pod(&PodId::from(pod.uid)),
                 name: asked.container.name.clone(),
                 reader: None,
+                parts: Parts::default(),
             };
             self.rows.insert((pod.full_name(), asked.container.name.clone()), row);
         }
@@ -63,6 +66,7 @@ impl Screen {
         if let What::Ended(_) = event.what {
             // What it wrote comes before the news of its end.
             self.follow();
+            self.finish(event);
         }
         let key = (event.pod.clone(), event.container.clone().unwrap_or_default());
         if let Some(row) = self.rows.get_mut(&key) {
@@ -94,14 +98,22 @@ impl Screen {
         }
         let mut out = io::stdout().lock();
         for ((pod, container), row) in &mut self.rows {
-            let Some(reader) = &mut row.reader else { continue };
+            let Row { reader: Some(reader), parts, .. } = row else { continue };
             // A log that cannot be read, or an output that is closed, must not end the pods.
-            drop(reader.read(|entry| {
-                write!(out, "{pod}/{container} | ")?;
-                out.write_all(entry.text)?;
-                out.write_all(b"\n")
+            drop(reader.read(|entry| match parts.line(entry) {
+                Some(line) => write_line(&mut out, pod, container, &line),
+                None => Ok(()),
             }));
         }
+        drop(out.flush());
+    }
+
+    /// Of a container that ended, what it began and did not end.
+    fn finish(&mut self, event: &Event) {
+        let key = (event.pod.clone(), event.container.clone().unwrap_or_default());
+        let Some(row) = self.rows.get_mut(&key) else { return };
+        let mut out = io::stdout().lock();
+        row.parts.rest().for_each(|line| drop(write_line(&mut out, &key.0, &key.1, &line)));
         drop(out.flush());
     }
 
@@ -143,6 +155,12 @@ impl Screen {
             self.drawn = 0;
         }
     }
+}
+
+fn write_line(out: &mut impl Write, pod: &str, container: &str, line: &[u8]) -> io::Result<()> {
+    write!(out, "{pod}/{container} | ")?;
+    out.write_all(line)?;
+    out.write_all(b"\n")
 }
 
 /// At once; whoever reads may be gone.

@@ -2,10 +2,21 @@
 
 use std::ffi::{OsStr, OsString};
 
-/// These words after `sudo`, as a shell must read them to have them again.
-pub(super) fn line(words: impl IntoIterator<Item = OsString>) -> String {
-    let words = words.into_iter().map(|word| quoted(&word));
-    std::iter::once("sudo".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+use crate::root;
+
+/// These words after `sudo`, as a shell must read them to have them again. It hands no variables on: what they say about
+/// the root goes by `env`.
+pub(super) fn line(root: Option<OsString>, words: impl IntoIterator<Item = OsString>) -> String {
+    let root = root.filter(|dir| !dir.is_empty()).into_iter();
+    let with_env = root.flat_map(|dir| ["env".into(), assigned(root::VARIABLE, &dir)]);
+    let words = std::iter::once("sudo".into()).chain(with_env).chain(words);
+    words.map(|word: OsString| quoted(&word)).collect::<Vec<_>>().join(" ")
+}
+
+fn assigned(name: &str, value: &OsStr) -> OsString {
+    let mut both = OsString::from(format!("{name}="));
+    both.push(value);
+    both
 }
 
 fn quoted(word: &OsStr) -> String {
@@ -43,9 +54,13 @@ mod tests {
             ("", "''"),
             ("a\nb'\\c", r"$'a\x0ab\'\\c'"),
         ] {
-            assert_eq!(line([word.into()]), format!("sudo {expected}"), "{word:?}");
+            assert_eq!(line(None, [word.into()]), format!("sudo {expected}"), "{word:?}");
         }
-        assert_eq!(line(["porthole", "up", "a b"].map(OsString::from)), "sudo porthole up 'a b'");
+        let words = ["porthole", "up", "a b"].map(OsString::from);
+        assert_eq!(line(None, words.clone()), "sudo porthole up 'a b'");
+        assert_eq!(line(Some("".into()), words.clone()), "sudo porthole up 'a b'");
+        let with_root = "sudo env 'PORTHOLE_ROOT=/my root' porthole up 'a b'";
+        assert_eq!(line(Some("/my root".into()), words), with_root);
     }
 
     #[test]

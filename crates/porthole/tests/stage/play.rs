@@ -49,6 +49,15 @@ impl Stage {
         (stage, sim)
     }
 
+    /// Windows of this build.
+    pub(crate) fn of_build(build: u32) -> Stage {
+        Stage::on_wine(Wine::builder().registry(
+            r"HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion",
+            "CurrentBuildNumber",
+            build.to_string(),
+        ))
+    }
+
     fn on_wine(builder: WineBuilder) -> Stage {
         let dir = tempfile::tempdir().unwrap();
         let program = |name: &str| {
@@ -209,6 +218,13 @@ impl Stage {
         assert_eq!([names("pods"), names("run")].concat(), wanted);
         let pins = fs::read_dir(self.root().join("images/pins")).unwrap().count();
         assert_eq!(pins, 0, "images are kept for pods that are gone");
+        // Where containers saw their images, and their copies of these.
+        let seen = match &self.host {
+            Host::Twin { .. } => ["hpc", "hpc-images"].map(|name| self.root().join(name)),
+            Host::Wine { wine } => [r"C:\hpc", r"C:\hpc-images"].map(|dir| wine.host_path(dir).unwrap()),
+        };
+        let left = seen.iter().filter_map(|dir| fs::read_dir(dir).ok()).flatten();
+        assert_eq!(left.map(|entry| entry.unwrap().path()).collect::<Vec<_>>(), Vec::<PathBuf>::new());
         if let Host::Twin { dir } = &self.host {
             let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
             assert!(!mounts.contains(dir.to_str().unwrap()), "{mounts}");

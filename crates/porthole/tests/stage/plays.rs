@@ -23,6 +23,16 @@ pub(crate) fn a_pod_starts_logs_and_stops(stage: &Stage) {
     stage.assert_nothing_left();
 }
 
+/// Logs keep a long line in parts; whoever looks sees it as it was written.
+pub(crate) fn a_long_line_stays_one_line(stage: &Stage) {
+    let long = "x".repeat(20_000);
+    let (code, said) = stage.up(&stage.pod("long", &["print", &long]), &["--once"]).wait();
+    assert_eq!(code, 0, "{said:#?}");
+    let shown: Vec<_> = said.iter().filter(|line| line.contains(" | ")).collect();
+    assert_eq!(shown, [&format!("default/long/main | {long}")]);
+    stage.assert_nothing_left();
+}
+
 /// `--once` runs to the end and takes the first code that is not zero along.
 pub(crate) fn once_exits_with_the_containers_code(stage: &Stage) {
     let (code, said) = stage.up(&stage.pod("job", &["exit", "7"]), &["--once"]).wait();
