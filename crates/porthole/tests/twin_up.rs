@@ -18,6 +18,11 @@ fn a_pod_starts_logs_and_stops() {
 }
 
 #[test]
+fn a_pod_that_writes_without_a_pause_is_stopped_by_ctrl_c() {
+    plays::a_pod_that_writes_without_a_pause_is_stopped_by_ctrl_c(&Stage::twin());
+}
+
+#[test]
 fn a_long_line_stays_one_line() {
     plays::a_long_line_stays_one_line(&Stage::twin());
 }

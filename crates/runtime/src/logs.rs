@@ -42,15 +42,17 @@ impl LogReader {
 
     /// Gives every entry that is there and was not given yet. A log that does not exist yet has none.
     ///
+    /// What is written meanwhile is for the next time, or who writes faster than we read would keep us here for ever.
     /// Lines that are no entries are passed over: a power cut may have torn one. What was removed before it was read
     /// (only so many files of a log are kept) is passed over as well.
     pub fn read(&mut self, mut give: impl FnMut(&Entry<'_>) -> io::Result<()>) -> io::Result<()> {
+        let newest = identity_at(&self.path)?;
         if self.place.is_none() {
             self.place = following(&self.path, None)?;
         }
         while let Some(place) = &mut self.place {
             // Asked before reading: what is not the newest file by then gets nothing any more.
-            let is_last = is_newest(&self.path, place.id)?;
+            let is_last = newest == Some(place.id) || is_newest(&self.path, place.id)?;
             place.read(&mut give)?;
             if is_last {
                 return Ok(());
@@ -114,11 +116,14 @@ impl Place {
         Ok(Place { file, id, position: 0 })
     }
 
+    /// As far as the file reaches now.
     fn read(&mut self, give: &mut impl FnMut(&Entry<'_>) -> io::Result<()>) -> io::Result<()> {
+        let length = self.file.metadata()?.len();
         loop {
             let mut chunk = Vec::new();
             self.file.seek(SeekFrom::Start(self.position))?;
-            (&mut self.file).take(CHUNK).read_to_end(&mut chunk)?;
+            let left = length.saturating_sub(self.position);
+            (&mut self.file).take(left.min(CHUNK)).read_to_end(&mut chunk)?;
             let Some(end) = chunk.iter().rposition(|b| *b == b'\n') else { return Ok(()) };
             for line in chunk[..=end].split_inclusive(|b| *b == b'\n') {
                 if let Ok(entry) = Entry::parse(line) {
@@ -224,6 +229,41 @@ mod tests {
         append(&aside(4), "eight");
         append(&path, "nine");
         assert_eq!(texts(&mut reader), ["six", "seven", "eight", "nine"]);
+    }
+
+    /// Whoever writes as fast as we read must not keep us: `up` would hear no Ctrl-C.
+    #[test]
+    fn a_log_that_grows_while_it_is_read_is_read_to_where_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("0.log");
+        append(&path, "first");
+        let mut reader = LogReader::new(&path);
+        let mut given = Vec::new();
+        for _ in 0..3 {
+            reader
+                .read(|entry| {
+                    given.push(String::from_utf8_lossy(entry.text).into_owned());
+                    append(&path, &format!("after {}", given.len()));
+                    assert!(given.len() < 10, "the reader never comes back");
+                    Ok(())
+                })
+                .unwrap();
+        }
+        assert_eq!(given, ["first", "after 1", "after 2"]);
+        // And though it is turned over at every line.
+        for _ in 0..3 {
+            reader
+                .read(|entry| {
+                    given.push(String::from_utf8_lossy(entry.text).into_owned());
+                    std::fs::rename(&path, dir.path().join(format!("0.log.20261115-1342{:02}", given.len())))
+                        .unwrap();
+                    append(&path, &format!("after {}", given.len()));
+                    assert!(given.len() < 10, "the reader never comes back");
+                    Ok(())
+                })
+                .unwrap();
+        }
+        assert_eq!(given[3..], ["after 3", "after 4", "after 5"]);
     }
 
     /// A writer that turns its log over all the time, and a reader that follows: nothing twice, nothing missed.

@@ -50,10 +50,15 @@ const TRIED: &str = "porthole-probe-";
 
 fn try_group(tree: &cgroup::Tree) -> Result<(), String> {
     sweep_tried(tree);
-    tried(tree, std::process::id())
-        .and_then(|group| group.make())
-        .and_then(|group| group.remove())
-        .map_err(|error| format!("cgroups: {error}"))
+    let group = tried(tree, std::process::id()).and_then(Group::make);
+    group.and_then(|group| can_be_entered(&group)).map_err(|error| format!("cgroups: {error}"))
+}
+
+/// Where another file system lies over the tree, directories can be made that are no groups.
+fn can_be_entered(group: &Group) -> io::Result<()> {
+    let doors = group.doors().map(drop);
+    let removed = group.remove();
+    doors.and(removed)
 }
 
 fn tried(tree: &cgroup::Tree, pid: u32) -> io::Result<Group> {

@@ -18,6 +18,19 @@ fn a_program_is_in_its_job_from_the_start() {
     exit_of(&child);
 }
 
+/// What a program does first it does in its job: nobody moves it there afterwards.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_finds_itself_in_its_job_however_soon_it_looks() {
+    for _ in 0..50 {
+        let name = unique();
+        let job = Job::create(&name).unwrap();
+        let (groups, errors, _) = crate::support::run_in(&job, &request(&["read", "/proc/self/cgroup"]));
+        let own = format!("/{}/{}", name.parent, name.id);
+        assert!(groups.lines().any(|line| line.ends_with(&own)), "no {own} in {groups}{errors}");
+    }
+}
+
 // proves: HP-07 twin
 #[test]
 fn three_generations_are_killed_as_one() {
