@@ -110,7 +110,7 @@ impl Registry {
 
     /// A second address for the same registry, with TLS and a certificate of this authority for 127.0.0.1.
     pub fn with_tls(&self, ca: &Ca) -> Result<Front> {
-        Front::start(self.address(), &ca.issue(&["127.0.0.1"])?)
+        Front::start(self.address(), &ca.issue(&["127.0.0.1", "localhost"])?)
     }
 
     /// A second address for the same registry, in another network: a machine's own loopback, for example.

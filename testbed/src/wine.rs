@@ -15,6 +15,7 @@ use anyhow::{Context, Result, bail, ensure};
 use tempfile::TempDir;
 
 pub use command::{Output, Running, WineCommand};
+pub use exits::Exits;
 pub use processes::Process;
 pub use registry::RegistryValue;
 pub use sim::Sim;
@@ -25,6 +26,7 @@ use room::{Room, SharedWindows};
 
 mod command;
 mod exit_code;
+mod exits;
 mod paths;
 mod processes;
 mod registry;

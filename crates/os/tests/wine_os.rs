@@ -107,14 +107,21 @@ fn alive(wine: &Wine) -> usize {
 // proves: HP-07 wine
 #[test]
 fn three_generations_are_gone_with_the_exit_code_as_seen_from_outside() {
-    let wine = machine();
+    let dir = PROGRAMS.fixture.parent().expect("a directory");
+    let builder = Wine::builder().bind(dir).with_bystander().expect("a bystander");
+    let wine = builder.start().expect("a Wine machine");
     let mut keeper = Keeper::start(&wine, &["generations", "3"]);
-    keeper.expect("out generation 3 pid");
+    let pids: Vec<u32> = (1..=3)
+        .map(|number| keeper.expect(&format!("out generation {number} pid")).parse().expect("a number"))
+        .collect();
     assert_eq!(alive(&wine), 4, "the keeper and three generations");
+    let exits = wine.watch_exits(&pids).expect("a bystander watches");
     writeln!(keeper.stdin, "terminate").expect("told");
     assert_eq!(keeper.expect("ended"), "137 None");
     assert_eq!(keeper.expect("empty"), "true");
     eventually("nothing is left", || alive(&wine) == 0);
+    let codes = exits.codes().expect("told");
+    assert_eq!(codes, pids.into_iter().map(|pid| (pid, 137)).collect::<Vec<_>>());
 }
 
 // proves: HP-07 wine

@@ -1,8 +1,9 @@
 //! porthole.exe's images under Wine: built, pulled, unpacked, listed, and removed while a file is open.
 
 use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -37,17 +38,14 @@ impl Desk {
         Desk::on(version.registry(CURRENT_VERSION, "UBR", revision))
     }
 
-    /// A host of which this authority is one of Windows' own. Wine knows no chain engine as new as the one that further
-    /// authorities of a `hosts.toml` need.
+    /// A host of which this authority is one of Windows' own: Wine takes over those of the system it runs on. It knows no
+    /// chain engine as new as the one that further authorities of a `hosts.toml` need.
     fn trusting(authority: &Ca) -> Desk {
-        let der = openssl(&["x509", "-outform", "DER"], authority.pem().as_bytes());
-        let sha1 = openssl(&["dgst", "-sha1", "-binary"], &der);
-        let name: String = sha1.iter().map(|byte| format!("{byte:02X}")).collect();
-        // One property: the certificate (32), as registry and files of Windows hold it.
-        let head = [32, 1, u32::try_from(der.len()).expect("short")].map(u32::to_le_bytes).concat();
-        let blob = testbed::wine::RegistryValue::Binary([head, der].concat());
-        let key = format!(r"HKLM\SOFTWARE\Microsoft\SystemCertificates\Root\Certificates\{name}");
-        Desk::on(Wine::builder().registry(&key, "Blob", blob))
+        let desk = Desk::new();
+        let systems = desk.wine.host_path(r"Z:\etc\ssl\certs").expect("inside");
+        std::fs::create_dir_all(&systems).expect("made");
+        std::fs::write(systems.join("authority.crt"), authority.pem()).expect("written");
+        desk
     }
 
     fn on(builder: WineBuilder) -> Desk {
@@ -90,14 +88,25 @@ impl Desk {
     }
 }
 
-fn openssl(words: &[&str], input: &[u8]) -> Vec<u8> {
-    testbed::tools::debian::ensure(&["openssl"]).expect("openssl");
-    let mut child = Command::new("openssl");
-    let mut child = child.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("openssl");
-    child.stdin.take().expect("piped").write_all(input).expect("read");
-    let output = child.wait_with_output().expect("ended");
-    assert!(output.status.success());
-    output.stdout
+/// An authority that tells by HTTP what it called back: Wine trusts nobody of whom it cannot learn that.
+fn authority_that_answers() -> Ca {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+    let url = format!("http://{}/revocations", listener.local_addr().expect("bound"));
+    let authority = Ca::new().expect("an authority").publishing_at(url);
+    let list = authority.revocations().expect("signed");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let asked =
+                BufReader::new(&stream).lines().map_while(Result::ok).take_while(|line| !line.is_empty());
+            assert!(asked.count() > 0, "nothing was asked");
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/pkix-crl\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+                list.len()
+            );
+            drop(stream.write_all(&[head.as_bytes(), &list].concat()));
+        }
+    });
+    authority
 }
 
 /// For a build that no host has: HostProcess containers do not mind. Without hives.
@@ -250,7 +259,7 @@ fn the_executable_takes_what_is_for_the_build_of_its_own_host() {
 fn over_tls_the_executable_pulls_from_whom_it_trusts_and_keeps_nothing_of_others() {
     let registry = Registry::start(Options::default()).expect("a registry");
     registry.push(&windows_image("sealed"), "try/app:1").expect("pushed");
-    let authority = Ca::new().expect("an authority");
+    let authority = authority_that_answers();
     let front = registry.with_tls(&authority).expect("TLS");
     // Wine compares certificates with names, not with addresses.
     let address = format!("localhost:{}", front.address().port());

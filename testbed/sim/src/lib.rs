@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `bindfltapi.dll` | the bind filter |
 //! | `computenetwork.dll` | the host network service: networks and namespaces, kept in files |
+//! | `exits.dll` | nothing: a bystander that tells how processes ended, for `rundll32` |
 //! | `netapi32.dll` | local users and groups, kept in files; logons, which Wine answers with a token that nobody accepts; silos, rate control and counters of job objects, which Wine does not have |
 //! | `pdh.dll` | performance counters, for a stock kubelet; Unix sockets and a list of network adapters for it |
 //! | `vmcompute.dll` | the older interface of the host network service, which has no endpoints |
@@ -21,6 +22,7 @@
 #![expect(unsafe_code, reason = "a system library is called with pointers")]
 
 mod bind_filter;
+mod exits;
 mod hns;
 mod host_network;
 mod import_table;

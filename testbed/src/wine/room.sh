@@ -22,6 +22,8 @@ mount -t proc proc "$root/proc"
 mount --rbind /dev "$root/dev"
 mount --rbind /sys "$root/sys"
 mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
+# A chroot that debootstrap made knows no name, and whoever answers for names outside need not know this one.
+echo '127.0.0.1 localhost' >"$root/etc/hosts"
 for dir; do
     mkdir -p "$root$dir"
     mount --rbind "$dir" "$root$dir"

@@ -48,7 +48,7 @@ impl WineBuilder {
         self.simulated()?.simulated_as(&KUBELETS)
     }
 
-    fn simulated_as(self, names: &[&str]) -> Result<Self> {
+    pub(super) fn simulated_as(self, names: &[&str]) -> Result<Self> {
         let library = library()?;
         let dir = library.parent().context("a library has a directory")?.join("simulated");
         fs::create_dir_all(&dir).with_context(|| format!("create {}", dir.display()))?;
