@@ -89,6 +89,14 @@ pub fn tail(log: &Path) -> String {
     lines[lines.len().saturating_sub(QUOTED_LINES)..].join("\n")
 }
 
+/// Whom a process has started and not outlived.
+pub fn children(pid: u32) -> Vec<u32> {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let of_task = |task: fs::DirEntry| fs::read_to_string(task.path().join("children")).unwrap_or_default();
+    let lists: Vec<String> = tasks.flatten().map(of_task).collect();
+    lists.iter().flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok())).collect()
+}
+
 /// For whoever will need it much later.
 pub fn must_be_root() -> Result<()> {
     ensure!(geteuid().is_root(), "the testbed makes namespaces and needs root: run it with sudo");

@@ -14,6 +14,7 @@ use tree::Tree;
 
 /// As patient as compiling a workspace of one file on a busy machine needs.
 const LONG: Duration = Duration::from_secs(300);
+const SHORT: Duration = Duration::from_secs(10);
 
 /// A test that leaves a program in a session of its own, as a holder is, and does not end.
 const LEAVES: &str = r#"
@@ -42,28 +43,61 @@ fn runs(process: &Path) -> bool {
     fs::read(process.join("cmdline")).is_ok_and(|line| !line.is_empty())
 }
 
-fn interrupted_by(signal: &str) {
-    let guard = Guard::new("interrupt").expect("guard");
-    let tree = Tree::new(guard.dir().join("tree"), LEAVES);
+/// A package that takes for ever to build.
+const NEVER_BUILT: &str = r#"
+fn main() {
+    std::fs::write("builds.half", std::process::id().to_string()).expect("written");
+    std::fs::rename("builds.half", "builds").expect("renamed");
+    loop {
+        std::thread::park();
+    }
+}
+"#;
+
+/// Ends the gate while these run.
+fn interrupted_by<const N: usize>(
+    signal: &str,
+    tree: &Tree,
+    guard: &Guard,
+    names: [&str; N],
+) -> [PathBuf; N] {
     let mut gate = tree.gate(&["--tier", "unit"]);
     let mut gate = guard.mark(&mut gate).spawn().expect("the gate starts");
-    let (test, left) = (process(&tree, "test"), process(&tree, "left"));
-    assert!(runs(&test) && runs(&left));
+    let running = names.map(|name| process(tree, name));
+    assert!(running.iter().all(|process| runs(process)));
 
     let killed = Command::new("kill").args([signal, &gate.id().to_string()]).status();
     assert!(killed.expect("kill starts").success());
     let ended = gate.wait().expect("ours");
+    assert_eq!(ended.code(), Some(130));
+    running
+}
+
+fn testing_is_interrupted_by(signal: &str) {
+    let guard = Guard::new("interrupt").expect("guard");
+    let tree = Tree::new(guard.dir().join("tree"), LEAVES);
+    let [test, left] = interrupted_by(signal, &tree, &guard, ["test", "left"]);
     assert!(!runs(&left), "what the test left behind");
     assert!(!runs(&test), "the test program");
-    assert_eq!(ended.code(), Some(130));
 }
 
 #[test]
 fn ctrl_c_ends_what_a_test_left_behind() {
-    interrupted_by("-INT");
+    testing_is_interrupted_by("-INT");
 }
 
 #[test]
 fn being_told_to_end_ends_what_a_test_left_behind() {
-    interrupted_by("-TERM");
+    testing_is_interrupted_by("-TERM");
+}
+
+#[test]
+fn being_told_to_end_ends_what_compiles() {
+    let guard = Guard::new("interrupt").expect("guard");
+    let tree = Tree::new(guard.dir().join("tree"), "");
+    fs::write(tree.0.join("testbed/build.rs"), NEVER_BUILT).expect("written");
+    let [builds] = interrupted_by("-TERM", &tree, &guard, ["builds"]);
+    // Whoever is killed has a command line until the kernel has taken away its memory.
+    let gone = || Ok((!runs(&builds)).then_some(()));
+    wait_for("the end of what compiles", SHORT, gone).expect("it works on for nobody");
 }

@@ -1,7 +1,7 @@
-//! The test programs that run now: an interrupted gate ends them and what they left before it ends itself.
+//! The test programs that run now: an interrupted gate ends them, what they left, and its compilers before it ends itself.
 //!
-//! Ctrl-C reaches the test programs of a terminal, but not what they started in sessions of their own, as holders are; a
-//! SIGTERM for the gate reaches neither.
+//! Ctrl-C reaches the programs of a terminal, but not what tests started in sessions of their own, as holders are; a
+//! SIGTERM for the gate reaches none of them.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use anyhow::{Context, Result};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+use testbed::process::children;
 
 use super::leftovers;
 
@@ -63,7 +64,19 @@ fn end() -> ! {
             eprintln!("  ended {name}");
         }
     }
+    end_below(process::id());
     process::exit(INTERRUPTED)
+}
+
+/// Compilers, mostly: they would work on for minutes and hold cargo's lock.
+fn end_below(pid: u32) {
+    for child in children(pid) {
+        let process = i32::try_from(child).ok().and_then(Pid::from_raw);
+        // Stopped, it starts no other while we look below it.
+        let _ = process.map(|process| kill_process(process, Signal::STOP));
+        end_below(child);
+        let _ = process.map(|process| kill_process(process, Signal::KILL));
+    }
 }
 
 fn programs() -> MutexGuard<'static, Vec<Program>> {

@@ -7,10 +7,10 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
+use testbed::process::children;
 
 /// Between two looks. A look reads some hundred files of ten pulls at once, and takes its time from those it looks at.
 const PAUSE: Duration = Duration::from_millis(100);
-const PAGE: u64 = 4096;
 
 /// Looks at all that this program has started, directly or not, except at what runs for every side.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Peak {
             let mut peak = 0;
             while !stopped.load(Ordering::Relaxed) {
                 let pids = children(std::process::id()).into_iter().filter(|pid| *pid != except);
-                peak = peak.max(pids.map(resident_of_tree).sum());
+                peak = peak.max(pids.map(most_of_tree).sum());
                 thread::sleep(PAUSE);
             }
             peak
@@ -46,22 +46,17 @@ impl Peak {
 }
 
 /// A process that has ended meanwhile has no memory.
-fn resident_of_tree(pid: u32) -> u64 {
-    let below: u64 = children(pid).into_iter().map(resident_of_tree).sum();
-    below + resident(pid).unwrap_or(0)
+fn most_of_tree(pid: u32) -> u64 {
+    let below: u64 = children(pid).into_iter().map(most_of_tree).sum();
+    below + most_of(pid).unwrap_or(0)
 }
 
-fn resident(pid: u32) -> Option<u64> {
-    let statm = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
-    let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
-    Some(pages * PAGE)
-}
-
-fn children(pid: u32) -> Vec<u32> {
-    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
-    let of_task = |task: fs::DirEntry| fs::read_to_string(task.path().join("children")).unwrap_or_default();
-    let lists: Vec<String> = tasks.flatten().map(of_task).collect();
-    lists.iter().flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok())).collect()
+/// The most it had so far: who lives for three looks must not come off better than who lives for thirty.
+fn most_of(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kilobytes << 10)
 }
 
 #[cfg(test)]
@@ -74,9 +69,9 @@ mod tests {
     fn a_child_is_found_and_has_memory() {
         let mut child = Command::new("sleep").arg("60").spawn().expect("started");
         assert!(children(std::process::id()).contains(&child.id()));
-        assert!(resident_of_tree(child.id()) > 0);
+        assert!(most_of_tree(child.id()) > 0);
         child.kill().expect("killed");
         child.wait().expect("reaped");
-        assert_eq!(resident_of_tree(child.id()), 0);
+        assert_eq!(most_of_tree(child.id()), 0);
     }
 }
