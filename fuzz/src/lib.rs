@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use enclosure::Enclosure;
 use holder::log::Entry;
 use holder::protocol::{self, Answer, Request};
 use holder::stream;
@@ -29,6 +30,7 @@ use streaming::status::Outcome;
 use streaming::websocket::channels;
 
 // By its file: as a dependency, the porthole crate would build its embedded holder with the fuzzer's flags.
+mod enclosure;
 #[path = "../../crates/porthole/src/manifest.rs"]
 pub mod manifest;
 mod requests;
@@ -179,17 +181,17 @@ fn image_package(bytes: &[u8]) {
 
 /// Flat and as a layer of its own, by the rules of both systems: nothing may appear beside the roots.
 fn oci_layer(bytes: &[u8]) {
-    let dir = tempfile::tempdir().expect("a temporary directory");
+    let enclosure = Enclosure::default();
     let mut ways = vec![
         ("plain", unpack::Target::Flat, Layout::Plain, Names::of_this_host()),
         ("windows", unpack::Target::Flat, Layout::Windows, Names { windows: true, fold: true }),
     ];
-    if let Ok(marks) = os::tree::overlay_marks(dir.path()) {
+    if let Ok(marks) = os::tree::overlay_marks(enclosure.outermost()) {
         ways.push(("overlay", unpack::Target::Overlay(marks), Layout::Plain, Names::of_this_host()));
     }
     let limits = Limits { bytes: 1 << 24, entries: 1000, ..Limits::default() };
     for (name, target, layout, names) in &ways {
-        let root = dir.path().join(name);
+        let root = enclosure.innermost().join(name);
         std::fs::create_dir(&root).expect("made");
         let how = Unpack { target: *target, layout: *layout, limits, names: *names, ..Unpack::default() };
         // Twice: the second time it meets its own files.
@@ -197,9 +199,8 @@ fn oci_layer(bytes: &[u8]) {
             let _ = how.run(bytes, &root);
         }
     }
-    let made = std::fs::read_dir(dir.path()).expect("readable").count();
-    assert_eq!(made, ways.len(), "a layer wrote outside its root");
-    os::file::remove_tree(dir.path()).expect("what was unpacked can be removed");
+    enclosure.assert_holds(&ways.iter().map(|(name, ..)| *name).collect::<Vec<_>>());
+    os::file::remove_tree(enclosure.outermost()).expect("what was unpacked can be removed");
 }
 
 fn pod_yaml(bytes: &[u8]) {

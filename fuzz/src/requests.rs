@@ -23,7 +23,7 @@ const READERS: [fn(&[u8]); 12] = [
     |bytes| each(bytes, |request: ImageStatusRequest| drop(wire::image_name(request.image.as_ref()))),
     |bytes| each(bytes, pod_resources),
     |bytes| {
-        each(bytes, |request: PodSandboxStatusRequest| drop(wire::id("id", &request.pod_sandbox_id).is_ok()))
+        each(bytes, |request: PodSandboxStatusRequest| drop(wire::id("id", &request.pod_sandbox_id).err()))
     },
 ];
 
