@@ -36,6 +36,7 @@ use crate::content::Content;
 use crate::document::Platform;
 use crate::platform::{Os, PlatformError, Processor};
 use crate::progress::Caller;
+use crate::reference::Reference;
 use crate::registry::Access;
 use crate::source::SourceError;
 
@@ -105,6 +106,8 @@ pub enum BuildError {
     BaseVersion { image: String, found: String, wanted: String, offers: String },
     #[error("the base hpc is for windows: wanted no other --os, found {os}")]
     HostProcessOs { os: Os },
+    #[error("line {line}: the base hpc is for windows: wanted no other --platform, found {os}")]
+    HostProcessPlatform { line: usize, os: Os },
     #[error("line {line}: there is no stage {stage:?} before it")]
     Stage { line: usize, stage: String },
     #[error("there is no stage {target:?}: it has {offers}")]
@@ -155,6 +158,18 @@ pub enum BuildError {
 pub fn build(request: &Request<'_>) -> Result<Built, BuildError> {
     // Who has given up broke it off, whatever it looked like from inside.
     build_all(request).map_err(|error| if (request.caller.gave_up)() { BuildError::GaveUp } else { error })
+}
+
+/// The images that [`build`] may ask registries for. A name in which the platform stands is taken for the one that is
+/// asked for, which a base may change.
+pub fn references(
+    dockerfile: &Dockerfile,
+    args: &BTreeMap<String, String>,
+    target: Option<&str>,
+    os: Option<Os>,
+    processor: &Processor,
+) -> Result<Vec<Reference>, BuildError> {
+    stage::references(dockerfile, args, target, os, processor)
 }
 
 fn build_all(request: &Request<'_>) -> Result<Built, BuildError> {

@@ -14,12 +14,12 @@ use super::output::Layer;
 use super::patient::Patient;
 use super::{BuildError, Request, Scope};
 use crate::archive::Archive;
-use crate::blobs::{Blobs, check};
+use crate::blobs::{Blobs, ContentError, check};
 use crate::candidates::candidates;
 use crate::digest::Digest;
 use crate::document::{Descriptor, Platform};
 use crate::platform::builds::Version;
-use crate::platform::{Candidate, Host, Isolation, Os, offers, pick};
+use crate::platform::{Candidate, Host, Isolation, NoMatch, Os, offers, pick};
 use crate::progress::{Meter, Progress, Stage};
 use crate::reference::Reference;
 use crate::registry::Remote;
@@ -53,41 +53,42 @@ const PUBLISHED: &str = "mcr.microsoft.com/oss/kubernetes/windows-host-process-c
 // === impl Origin ===
 
 impl Origin {
-    pub(super) fn parse(text: &str, context: &Path) -> Result<Origin, crate::source::SourceError> {
+    pub(super) fn parse(text: &str, line: usize, context: &Path) -> Result<Origin, BuildError> {
         let name = text.split(['@', ':']).next().unwrap_or_default();
+        let bad = |source| BuildError::Origin { line, image: text.to_owned(), source };
         Ok(match text {
             "scratch" => Origin::Scratch,
             HOST_PROCESS => Origin::HostProcess,
             _ if name == PUBLISHED => Origin::HostProcess,
-            _ => Origin::Image(Source::parse(text, context)?),
+            _ => Origin::Image(Source::parse(text, context).map_err(bad)?),
         })
     }
 
-    pub(super) fn load(&self, name: &str, scope: &Scope<'_>) -> Result<Base, BuildError> {
+    pub(super) fn load(&self, name: &str, scope: &Scope<'_>, line: usize) -> Result<Base, BuildError> {
         match self {
             Origin::Image(Source::Dir(dir)) => {
-                Ok(Base { dir: Some(dir.clone()), ..Origin::Scratch.load(name, scope)? })
+                Ok(Base { dir: Some(dir.clone()), ..Origin::Scratch.made(scope, line)? })
             }
             Origin::Image(Source::OciArchive(path)) => {
                 let archive = Archive::open(path).map_err(|e| bad(name, e))?;
                 read(&archive, name, scope)
             }
-            Origin::Image(Source::Reference(reference)) => {
-                if let Some(base) = stored(reference, name, scope) {
-                    return Ok(base);
-                }
-                pulled(reference, name, scope)
-            }
-            Origin::HostProcess | Origin::Scratch => Ok(self.made(scope)?),
+            Origin::Image(Source::Reference(reference)) => stored_or_pulled(reference, name, scope),
+            Origin::HostProcess | Origin::Scratch => self.made(scope, line),
         }
     }
 
     /// Windows imports no base layer without hives: there, nothing is the HostProcess base.
-    fn made(&self, scope: &Scope<'_>) -> Result<Base, BuildError> {
+    fn made(&self, scope: &Scope<'_>, line: usize) -> Result<Base, BuildError> {
         let host_process = *self == Origin::HostProcess;
         let os = scope.os.unwrap_or(if host_process { Os::Windows } else { Os::Linux });
         if host_process && os != Os::Windows {
-            return Err(BuildError::HostProcessOs { os });
+            // Without such an --os it is the line that wants it.
+            return Err(if scope.request.os == Some(os) {
+                BuildError::HostProcessOs { os }
+            } else {
+                BuildError::HostProcessPlatform { line, os }
+            });
         }
         let mut config = Config::new(&scope.processor.platform(os));
         let mut layers = Vec::new();
@@ -103,9 +104,31 @@ impl Origin {
 }
 
 /// An image of this machine. If it is not here, or not whole, or for another platform, the registry is asked.
-fn stored(reference: &Reference, name: &str, scope: &Scope<'_>) -> Option<Base> {
+fn stored_or_pulled(reference: &Reference, name: &str, scope: &Scope<'_>) -> Result<Base, BuildError> {
+    let Some(here) = stored(reference, name, scope) else { return pulled(reference, name, scope) };
+    here.or_else(|unfit| match pulled(reference, name, scope) {
+        // Of an image that was never pushed a registry says only that it has none, not what is wrong with it.
+        Err(_) if is_of_another_build(&unfit) => Err(unfit),
+        other => other,
+    })
+}
+
+fn stored(reference: &Reference, name: &str, scope: &Scope<'_>) -> Option<Result<Base, BuildError>> {
     let here = Here::find(scope.request.bases.content?, reference)?;
-    read(&here.blobs(), name, scope).ok()
+    Some(read(&here.blobs(), name, scope))
+}
+
+/// Whether an image of this machine is wrong only in its build: the one that it is, or all that its index has.
+fn is_of_another_build(error: &BuildError) -> bool {
+    match error {
+        BuildError::BaseVersion { .. } => true,
+        BuildError::Base { source, .. } => match source.downcast_ref::<ContentError>() {
+            // Builds matter to this isolation only: another system or processor was refused before.
+            Some(ContentError::Platform(NoMatch { isolation, .. })) => *isolation == Isolation::Process,
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 fn pulled(reference: &Reference, name: &str, scope: &Scope<'_>) -> Result<Base, BuildError> {

@@ -5,7 +5,7 @@ mod root;
 
 use std::fs::Metadata;
 use std::io::Read;
-use std::path::{MAIN_SEPARATOR, Path};
+use std::path::Path;
 
 use tar::{Header, HeaderMode};
 
@@ -124,7 +124,7 @@ impl Copying<'_> {
         let node = if metadata.is_symlink() {
             let target = std::fs::read_link(path)
                 .map_err(|source| BuildError::Read { path: path.to_owned(), source })?;
-            let target = slashed(self.text(&target)?, MAIN_SEPARATOR);
+            let target = slashed(self.text(&target)?, self.root.has_backslashes());
             Node::Link { target, directory: self.is_directory(relative) }
         } else if metadata.is_file() {
             Node::File { from: From::Path(path.to_owned()), mode: self.mode(metadata) }
@@ -160,8 +160,8 @@ fn is_archive(path: &Path) -> std::io::Result<bool> {
 }
 
 /// A link's text as images have it. On Linux a backslash is a letter like any other, as in systemd's names of units.
-fn slashed(text: String, separator: char) -> String {
-    if separator == '/' { text } else { text.replace(separator, "/") }
+fn slashed(text: String, backslashes: bool) -> String {
+    if backslashes { text.replace('\\', "/") } else { text }
 }
 
 fn name_of(relative: &str) -> &str {

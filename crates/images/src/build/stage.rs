@@ -2,6 +2,7 @@
 
 mod instruction;
 mod lay;
+mod outline;
 mod platform;
 
 use std::collections::BTreeMap;
@@ -12,14 +13,16 @@ use std::rc::Rc;
 use super::base::Origin;
 use super::below::Below;
 use super::config::Config;
-use super::dockerfile::{self, Instruction, What};
+use super::dockerfile::{Dockerfile, What};
 use super::output::Layer;
 use super::patient::Patient;
 use super::tree::Tree;
-use super::{BuildError, Scope};
+use super::{BuildError, Request, Scope};
 use crate::document::Platform;
 use crate::platform::{Os, Processor, os_and_processor};
+use crate::reference::Reference;
 use crate::unpack::{self, Layout};
+use outline::{Outline, Part};
 
 /// A finished stage.
 #[derive(Debug, Clone)]
@@ -45,23 +48,22 @@ struct Stage {
     pending: Tree,
 }
 
-/// One `FROM` with what follows it.
-#[derive(Debug, Clone, Copy)]
-struct Part<'a> {
-    from: &'a Instruction,
-    body: &'a [Instruction],
+/// The files of a stage or an image in a directory of this host.
+#[derive(Debug, Clone)]
+struct Unpacked {
+    dir: PathBuf,
+    /// Whether its links are those of Windows.
+    windows: bool,
 }
 
 struct Stages<'a> {
     scope: &'a Scope<'a>,
-    parts: Vec<Part<'a>>,
-    /// What is declared before the first `FROM`, and what every build has.
-    globals: BTreeMap<String, String>,
+    outline: Outline<'a>,
     built: BTreeMap<usize, Stage>,
     /// The stage that everything is based on, from when it was looked at for its platform.
     begun: Option<(usize, Stage)>,
     /// What `COPY --from` has unpacked.
-    unpacked: BTreeMap<String, PathBuf>,
+    unpacked: BTreeMap<String, Unpacked>,
     /// The directories of bases, by the digests of their layers.
     below: BTreeMap<Vec<String>, Rc<Below>>,
     warnings: &'a mut Vec<String>,
@@ -69,100 +71,52 @@ struct Stages<'a> {
 
 /// The image of the stage that is wanted; stages that it does not need are not built.
 pub(super) fn run(scope: &Scope<'_>, warnings: &mut Vec<String>) -> Result<Image, BuildError> {
-    let instructions = &scope.request.dockerfile.instructions;
-    let parts = parts(instructions);
-    let (globals, unpacked, built) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-    let (begun, below) = (None, BTreeMap::new());
-    let mut stages = Stages { scope, parts, globals, built, begun, unpacked, below, warnings };
-    stages.read_globals(instructions, &scope.processor.platform(scope.os.unwrap_or(Os::Windows)))?;
-    let wanted = stages.wanted()?;
-    stages.aim(wanted, instructions)?;
+    let Request { dockerfile, args, target, .. } = *scope.request;
+    let outline = Outline::of(dockerfile, args, target, &assumed(scope.os, scope.processor))?;
+    let wanted = outline.wanted()?;
+    let (unpacked, built, begun, below) = (BTreeMap::new(), BTreeMap::new(), None, BTreeMap::new());
+    let mut stages = Stages { scope, outline, built, begun, unpacked, below, warnings };
+    stages.aim(wanted)?;
     Ok(stages.stage(wanted)?.image)
 }
 
-fn parts(instructions: &[Instruction]) -> Vec<Part<'_>> {
-    let is_from = |each: &Instruction| matches!(each.what, What::From { .. });
-    let starts: Vec<_> = (0..instructions.len()).filter(|at| is_from(&instructions[*at])).collect();
-    let ends = starts.iter().skip(1).copied().chain([instructions.len()]);
-    let part = |(start, end): (&usize, usize)| Part {
-        from: &instructions[*start],
-        body: &instructions[start + 1..end],
-    };
-    starts.iter().zip(ends).map(part).collect()
+/// The images of registries that the wanted stage and those that it needs start from or copy from.
+pub(super) fn references(
+    dockerfile: &Dockerfile,
+    args: &BTreeMap<String, String>,
+    target: Option<&str>,
+    os: Option<Os>,
+    processor: &Processor,
+) -> Result<Vec<Reference>, BuildError> {
+    Outline::of(dockerfile, args, target, &assumed(os, processor))?.references()
 }
 
-// === impl Part ===
-
-impl Part<'_> {
-    fn name(&self) -> Option<&str> {
-        match &self.from.what {
-            What::From { stage, .. } => stage.as_deref(),
-            _ => None,
-        }
-    }
+/// What is made, as long as the base has not said it.
+fn assumed(os: Option<Os>, processor: &Processor) -> Platform {
+    processor.platform(os.unwrap_or(Os::Windows))
 }
 
 // === impl Stages ===
 
 impl Stages<'_> {
     /// The platform that is made is that of the image which everything is based on. To find it, one was assumed.
-    fn aim(&mut self, wanted: usize, instructions: &[Instruction]) -> Result<(), BuildError> {
+    fn aim(&mut self, wanted: usize) -> Result<(), BuildError> {
         let mut at = wanted;
-        while let Some(earlier) = self.stage_below(at)? {
+        while let Some(earlier) = self.outline.stage_below(at)? {
             at = earlier;
         }
-        let part = self.parts[at];
+        let part = self.outline.part(at);
         let stage = self.start(at, &part, &Scope { own_base: true, ..*self.scope })?;
-        self.read_globals(instructions, &stage.image.platform())?;
+        self.outline.read_globals(&stage.image.platform())?;
         self.begun = Some((at, stage));
         Ok(())
-    }
-
-    fn read_globals(&mut self, instructions: &[Instruction], target: &Platform) -> Result<(), BuildError> {
-        let known = platform::arguments(target);
-        self.globals.extend(known.map(|(name, value)| (name.to_owned(), value)));
-        for instruction in instructions {
-            let What::Arg(args) = &instruction.what else { break };
-            for (name, default) in args {
-                let given = self.scope.request.args.get(name).cloned();
-                let value = match (given, default) {
-                    (Some(given), _) => Some(given),
-                    (None, Some(default)) => Some(self.expand_global(default, instruction.line)?),
-                    (None, None) => None,
-                };
-                value.and_then(|value| self.globals.insert(name.clone(), value));
-            }
-        }
-        Ok(())
-    }
-
-    fn expand_global(&self, text: &str, line: usize) -> Result<String, BuildError> {
-        let escape = self.scope.request.dockerfile.escape;
-        dockerfile::expand(text, escape, &|name| self.globals.get(name).cloned())
-            .map_err(|why| why.at(line).into())
-    }
-
-    fn wanted(&self) -> Result<usize, BuildError> {
-        let Some(target) = self.scope.request.target else { return Ok(self.parts.len() - 1) };
-        self.earlier(target, self.parts.len()).ok_or_else(|| {
-            let names: Vec<_> = self.parts.iter().filter_map(Part::name).collect();
-            let offers = if names.is_empty() { "none with a name".to_owned() } else { names.join(", ") };
-            BuildError::Target { target: target.to_owned(), offers }
-        })
-    }
-
-    /// The stage of this name or number before another.
-    fn earlier(&self, name: &str, before: usize) -> Option<usize> {
-        let by_name =
-            (0..before).rev().find(|at| self.parts[*at].name().is_some_and(|n| n.eq_ignore_ascii_case(name)));
-        by_name.or_else(|| name.parse().ok().filter(|at| *at < before))
     }
 
     fn stage(&mut self, at: usize) -> Result<Stage, BuildError> {
         if let Some(stage) = self.built.get(&at) {
             return Ok(stage.clone());
         }
-        let part = self.parts[at];
+        let part = self.outline.part(at);
         let mut stage = self.start(at, &part, self.scope)?;
         for instruction in part.body {
             self.follow(&mut stage, at, instruction)?;
@@ -173,28 +127,16 @@ impl Stages<'_> {
         Ok(stage)
     }
 
-    /// The image that a stage starts from, as its `FROM` names it.
-    fn image(&self, part: &Part<'_>) -> Result<String, BuildError> {
-        let What::From { image, .. } = &part.from.what else { unreachable!("parts start with FROM") };
-        self.expand_global(image, part.from.line)
-    }
-
-    /// The stage that this one starts from, if it is one.
-    fn stage_below(&self, at: usize) -> Result<Option<usize>, BuildError> {
-        let image = self.image(&self.parts[at])?;
-        Ok(self.earlier(&image, at).filter(|at| self.parts[*at].name().is_some()))
-    }
-
     fn start(&mut self, at: usize, part: &Part<'_>, scope: &Scope<'_>) -> Result<Stage, BuildError> {
         if let Some((_, begun)) = self.begun.take_if(|(known, _)| *known == at) {
             return Ok(begun);
         }
-        if let Some(earlier) = self.stage_below(at)? {
+        if let Some(earlier) = self.outline.stage_below(at)? {
             let below = self.stage(earlier)?;
             return Ok(Stage { own_cmd: false, ..below });
         }
         let What::From { platform, .. } = &part.from.what else { unreachable!("parts start with FROM") };
-        let (line, image) = (part.from.line, self.image(part)?);
+        let (line, image) = (part.from.line, self.outline.image(part)?);
         let platform = platform.as_ref().map(|text| self.platform(text, line)).transpose()?;
         let scope = match &platform {
             Some((os, processor)) => Scope { os: Some(*os), processor, ..*scope },
@@ -208,22 +150,18 @@ impl Stages<'_> {
     }
 
     fn platform(&self, text: &str, line: usize) -> Result<(Os, Processor), BuildError> {
-        let text = self.expand_global(text, line)?;
+        let text = self.outline.expand(text, line)?;
         os_and_processor(&text).map_err(|source| BuildError::Platform { line, source })
     }
 
     fn start_from(&mut self, image: &str, scope: &Scope<'_>, line: usize) -> Result<Stage, BuildError> {
-        let origin = Origin::parse(image, scope.request.context).map_err(|source| BuildError::Origin {
-            line,
-            image: image.to_owned(),
-            source,
-        })?;
+        let origin = Origin::parse(image, line, scope.request.context)?;
         if origin == Origin::HostProcess && image != super::base::HOST_PROCESS {
             self.warnings.push(format!(
                 "line {line}: {image} is made here, with hives that Windows Server 2025 takes"
             ));
         }
-        let base = origin.load(image, scope)?;
+        let base = origin.load(image, scope, line)?;
         let windows = base.config.text("os") == Some("windows");
         let foreign = if matches!(origin, Origin::Image(_)) { base.layers.len() } else { 0 };
         let workdir = base.config.word("WorkingDir").unwrap_or_default();
@@ -248,15 +186,12 @@ impl Stages<'_> {
     }
 
     /// The files of a stage or an image, for `COPY --from`.
-    fn unpacked(&mut self, name: &str, at: usize, line: usize) -> Result<PathBuf, BuildError> {
-        if let Some(dir) = self.unpacked.get(name) {
-            return Ok(dir.clone());
+    fn unpacked(&mut self, name: &str, at: usize, line: usize) -> Result<Unpacked, BuildError> {
+        if let Some(known) = self.unpacked.get(name) {
+            return Ok(known.clone());
         }
-        let stage = match self.earlier(name, at) {
+        let stage = match self.outline.stage_copied(name, at, line)? {
             Some(earlier) => self.stage(earlier)?,
-            None if name.parse::<usize>().is_ok() => {
-                return Err(BuildError::Stage { line, stage: name.to_owned() });
-            }
             None => {
                 let scope = *self.scope;
                 self.start_from(name, &scope, line)?
@@ -272,7 +207,8 @@ impl Stages<'_> {
             unpack::apply(file, &dir, layout)
                 .map_err(|source| BuildError::Unpack { image: name.to_owned(), source })?;
         }
-        self.unpacked.insert(name.to_owned(), dir.clone());
-        Ok(dir)
+        let unpacked = Unpacked { dir, windows: stage.windows };
+        self.unpacked.insert(name.to_owned(), unpacked.clone());
+        Ok(unpacked)
     }
 }

@@ -6,6 +6,7 @@ use crate::blobs::Blobs;
 use crate::document::{Configuration, Manifest};
 use crate::platform::{Host, Isolation};
 use crate::reference::Reference;
+use crate::store::Store;
 
 mod platforms;
 
@@ -15,6 +16,9 @@ struct World {
     versions: Vec<String>,
     args: BTreeMap<String, String>,
     target: Option<&'static str>,
+    /// The images of this machine.
+    store: Option<Store>,
+    access: Access,
 }
 
 /// What an archive that was built has.
@@ -33,7 +37,8 @@ impl World {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        World { dir, os: None, versions: Vec::new(), args: BTreeMap::new(), target: None }
+        let (versions, args, access) = (Vec::new(), BTreeMap::new(), Access::default());
+        World { dir, os: None, versions, args, target: None, store: None, access }
     }
 
     fn build(&self, text: &str) -> Result<Seen, BuildError> {
@@ -58,7 +63,7 @@ impl World {
             args: &self.args,
             target: self.target,
             time: 0,
-            bases: Bases { content: None, access: &Access::default() },
+            bases: Bases { content: self.store.as_ref().map(Store::content), access: &self.access },
             work: work.path(),
             caller,
         };
@@ -204,6 +209,37 @@ fn stages_give_files_to_later_ones() {
     assert!(other.error(text).starts_with("line 2: there is no stage \"7\" before it"));
 }
 
+fn asked_for(text: &str, target: Option<&str>) -> Result<Vec<String>, BuildError> {
+    let dockerfile = Dockerfile::parse(text)?;
+    let args = BTreeMap::from([("REGISTRY".to_owned(), "r.test".to_owned())]);
+    let found = references(&dockerfile, &args, target, None, &"amd64".parse().unwrap())?;
+    Ok(found.iter().map(ToString::to_string).collect())
+}
+
+#[test]
+fn registries_are_asked_for_what_the_wanted_stage_needs() {
+    let stages = "FROM a.test/a:1 AS a\nFROM b.test/b:1 AS b\nCOPY --from=a /x /\nFROM c.test/c:1";
+    for (text, target, wanted) in [
+        ("FROM r.test/a:1", None, &["r.test/a:1"][..]),
+        ("ARG REGISTRY=x.test\nARG TAG=2\nFROM $REGISTRY/a:$TAG", None, &["r.test/a:2"]),
+        ("FROM r.test/a:1\nCOPY --from=s.test/b:1 /x /\nCOPY y /", None, &["r.test/a:1", "s.test/b:1"]),
+        ("FROM scratch\nCOPY --from=busybox:1.37 /x /", None, &["docker.io/library/busybox:1.37"]),
+        ("FROM r.test/a:1 AS one\nFROM one\nCOPY --from=0 /x /", None, &["r.test/a:1"]),
+        (stages, None, &["c.test/c:1"]),
+        (stages, Some("b"), &["b.test/b:1", "a.test/a:1"]),
+        // Files, and what is made here.
+        ("FROM dir:base\nCOPY --from=oci-archive:x.tar /x /", None, &[]),
+        ("FROM hpc", None, &[]),
+        ("FROM mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image:v1", None, &[]),
+    ] {
+        assert_eq!(asked_for(text, target).unwrap(), wanted, "{text}");
+    }
+    let error = asked_for(stages, Some("none")).unwrap_err();
+    assert!(error.is_wrong_use(), "{error}");
+    let error = asked_for("FROM scratch\nCOPY --from=7 a b", None).unwrap_err();
+    assert_eq!(error.to_string(), "line 2: there is no stage \"7\" before it");
+}
+
 /// As `/etc/localtime` and `/lib` of distributions are links, which must not be looked for on the host.
 #[test]
 fn what_a_stage_gives_is_found_through_its_own_links() {
@@ -226,6 +262,27 @@ fn what_a_stage_gives_is_found_through_its_own_links() {
     let wanted =
         [("e/localtime", "/usr/zone/UTC".to_owned()), ("e/unit", r"a\x2db".replace(&separator, "/"))];
     assert_eq!(links.collect::<Vec<_>>(), wanted.map(|(path, to)| (path.to_owned(), to)));
+}
+
+/// Layers of Windows may write links with backslashes, which are letters to a Linux that builds.
+#[test]
+fn one_dockerfile_gives_one_digest_however_links_of_a_windows_stage_are_written() {
+    let text = "FROM hpc AS files\nCOPY . /\nFROM hpc\nCOPY --from=files /app/app.exe /\n\
+                COPY --from=files /bin /b";
+    let build = |links: [(&str, &str, &str); 3]| {
+        let world = World::new(&[("releases/v2/app.exe", "x"), ("lib/a.dll", "y"), ("bin/tool", "z")]);
+        for (dir, name, to) in links {
+            let dir = os::tree::Dir::open(&world.dir.path().join(dir)).unwrap();
+            dir.symlink(name.as_ref(), to.as_ref(), name != "a.dll").unwrap();
+        }
+        world.build(text).unwrap()
+    };
+    let slashes = [("", "app", "releases/v2"), ("bin", "a.dll", "../lib/a.dll"), ("bin", "lib", "../lib")];
+    let backslashes =
+        [("", "app", r"releases\v2"), ("bin", "a.dll", r"..\lib\a.dll"), ("bin", "lib", r"..\lib")];
+    let seen = build(backslashes);
+    assert_eq!(seen.files("windows"), ["app.exe", "b/a.dll", "b/lib", "b/tool"]);
+    assert_eq!(seen.digest, build(slashes).digest);
 }
 
 #[test]

@@ -13,9 +13,9 @@ use crate::unpack::Names;
 pub(in super::super) enum Root<'a> {
     /// Of this host, by whose root its links are followed. What leads out of it is refused.
     Host(&'a Path),
-    /// The files of an image, in which its links are followed. This host follows none of them: they would lead to its
-    /// own files.
-    Image(&'a Path),
+    /// The files of an image, in which its links are followed as its system reads them. This host follows none of
+    /// them: they would lead to its own files.
+    Image { dir: &'a Path, windows: bool },
 }
 
 // === impl Root ===
@@ -23,8 +23,14 @@ pub(in super::super) enum Root<'a> {
 impl<'a> Root<'a> {
     pub(super) fn dir(self) -> &'a Path {
         match self {
-            Self::Host(dir) | Self::Image(dir) => dir,
+            Self::Host(dir) | Self::Image { dir, .. } => dir,
         }
+    }
+
+    /// Whether a backslash in a link is a separator. A layer of Windows may write one, and it stays one on Linux; this
+    /// host, if it is Windows, has made one of every slash.
+    pub(super) fn has_backslashes(self) -> bool {
+        os::path::WINDOWS || matches!(self, Self::Image { windows: true, .. })
     }
 }
 
@@ -33,7 +39,7 @@ impl<'a> Root<'a> {
 impl Copying<'_> {
     /// Where to look for a path from the root. Of an image this has no links any more.
     pub(super) fn at(&self, relative: &str) -> Result<PathBuf, BuildError> {
-        let Root::Image(dir) = self.root else { return Ok(self.root.dir().join(relative)) };
+        let Root::Image { dir, .. } = self.root else { return Ok(self.root.dir().join(relative)) };
         let real = links::real(relative, |path| self.link(&dir.join(path)).map(|text| text.map(Cow::Owned)))?;
         real.map(|real| dir.join(real)).ok_or_else(|| BuildError::Read {
             path: dir.join(relative),
@@ -65,7 +71,8 @@ impl Copying<'_> {
             _ => return Ok(None),
         }
         let text = path.read_link().map_err(failed)?;
-        let way = Names::of_this_host().way(&os::tree::bytes(text.as_os_str()));
+        let names = Names { windows: self.root.has_backslashes(), ..Names::of_this_host() };
+        let way = names.way(&os::tree::bytes(text.as_os_str()));
         let way = way.map_err(|why| failed(io::Error::other(why)))?;
         let steps = String::from_utf8(way.steps.join(&b'/'));
         let steps = steps.map_err(|_| BuildError::NotText { line: self.line, path: path.to_owned() })?;

@@ -113,10 +113,11 @@ impl Stages<'_> {
             .map_err(|source| BuildError::Path { line, source })?;
         let sources = copy.sources.iter().map(|source| self.source(stage, each, source, copy.add));
         let sources = sources.collect::<Result<Vec<_>, _>>()?;
+        let unpacked = copy.from.as_deref().map(|name| self.unpacked(name, at, line)).transpose()?;
         let nothing = Ignore::default();
-        let (root, ignore) = match &copy.from {
-            Some(name) => (self.unpacked(name, at, line)?, &nothing),
-            None => (self.scope.request.context.to_owned(), self.scope.ignore),
+        let (root, ignore) = match &unpacked {
+            Some(from) => (Root::Image { dir: &from.dir, windows: from.windows }, &nothing),
+            None => (Root::Host(self.scope.request.context), self.scope.ignore),
         };
         if copy.chown.is_some() {
             self.warn(line, "--chown has no effect: files belong to root, on Windows to the administrators");
@@ -127,7 +128,7 @@ impl Stages<'_> {
         let mut tree = std::mem::replace(&mut stage.pending, Tree::new(stage.windows));
         let copying = Copying {
             line,
-            root: if copy.from.is_some() { Root::Image(&root) } else { Root::Host(&root) },
+            root,
             ignore,
             exclude: exclude.collect::<Result<_, _>>()?,
             chmod: copy.chmod.as_deref().map(|text| mode(text, line)).transpose()?,
@@ -172,7 +173,7 @@ impl Stages<'_> {
             let value = match (given, default) {
                 (Some(given), _) => Some(given),
                 (None, Some(default)) => Some(self.word(stage, each, default)?),
-                (None, None) => self.globals.get(name).cloned(),
+                (None, None) => self.outline.globals.get(name).cloned(),
             };
             value.and_then(|value| stage.args.insert(name.clone(), value));
         }

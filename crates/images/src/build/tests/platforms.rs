@@ -1,12 +1,25 @@
 //! Which platform is made and from which base, and what a stage takes over from the one below.
 
 use super::*;
+use crate::hosts::Hosts;
 
 impl World {
     /// Builds, and puts the archive beside the Dockerfile as a base for others.
     fn base(&self, name: &str, text: &str) {
         let seen = self.build(text).unwrap();
         std::fs::copy(seen._dir.path().join("image.tar"), self.dir.path().join(name)).unwrap();
+    }
+
+    /// Takes such an archive into the store of this machine, under a name of a registry that cannot be asked.
+    fn take(&mut self, archive: &str, name: &str) {
+        let certs = self.dir.path().join("certs.d");
+        std::fs::create_dir_all(certs.join("r.test")).unwrap();
+        std::fs::write(certs.join("r.test/hosts.toml"), "none").unwrap();
+        self.access.hosts = Hosts::default().with_dir(&certs);
+        let store = Store::open(&self.dir.path().join("store")).unwrap();
+        let name = Reference::parse(name).unwrap();
+        store.load(&self.dir.path().join(archive), &name, "windows", "amd64").unwrap();
+        self.store = Some(store);
     }
 
     fn env(&self, text: &str) -> Value {
@@ -45,6 +58,61 @@ fn no_image_says_a_build_that_its_base_does_not_have() {
     world.versions = vec!["10.0.20348.7".into()];
     let seen = world.build("FROM oci-archive:base.tar").unwrap();
     assert_eq!(seen.platform(), "windows/amd64 10.0.20348.7");
+}
+
+/// Such a base was built here and never pushed: what its registry says would be no help.
+#[test]
+fn a_base_of_this_machine_that_is_of_another_build_is_refused_for_that_and_not_for_its_registry() {
+    let mut world = world_of_old_builds();
+    world.take("base.tar", "r.test/team/index:1");
+    world.versions = vec!["10.0.20348.1".into()];
+    world.base("lone.tar", "FROM hpc\nCOPY a.exe /");
+    world.take("lone.tar", "r.test/team/lone:1");
+    for (image, version, wanted) in [
+        (
+            "r.test/team/lone:1",
+            "10.0.26100.0",
+            "is of Windows 10.0.20348.1, and --os-version wants 10.0.26100.0: \
+             it offers windows/amd64 10.0.20348.1",
+        ),
+        (
+            "r.test/team/index:1",
+            "10.0.19042.1",
+            "no image for windows/amd64 10.0.19042.1 with process isolation: \
+             it offers windows/amd64 10.0.17763.1, windows/amd64 10.0.20348.1",
+        ),
+    ] {
+        world.versions = vec![version.into()];
+        let error = world.error(&format!("FROM {image}"));
+        assert!(error.starts_with(&format!("base image {image}")) && error.ends_with(wanted), "{error}");
+    }
+    // Another system is no reason to stop at what is here: the registry may have it, and says what is wrong.
+    world.versions.clear();
+    world.os = Some("linux");
+    for image in ["r.test/team/lone:1", "r.test/team/none:1"] {
+        let error = world.error(&format!("FROM {image}"));
+        assert!(error.contains("hosts.toml is not the TOML it should be"), "{error}");
+    }
+}
+
+#[test]
+fn a_platform_that_hpc_cannot_have_is_wrong_use_only_if_it_was_typed() {
+    let mut world = World::new(&[]);
+    let refused = |world: &World, text: &str| {
+        let error = world.build(text).map(drop).unwrap_err();
+        (error.to_string(), error.is_wrong_use())
+    };
+    let text = "ARG A=1\nFROM --platform=linux/amd64 hpc";
+    let by_the_line = "line 2: the base hpc is for windows: wanted no other --platform, found linux";
+    for os in [None, Some("windows")] {
+        world.os = os;
+        assert_eq!(refused(&world, text), (by_the_line.to_owned(), false), "{os:?}");
+    }
+    world.os = Some("linux");
+    for text in ["FROM hpc", "FROM --platform=$TARGETPLATFORM hpc"] {
+        let by_the_flag = "the base hpc is for windows: wanted no other --os, found linux";
+        assert_eq!(refused(&world, text), (by_the_flag.to_owned(), true), "{text}");
+    }
 }
 
 #[test]

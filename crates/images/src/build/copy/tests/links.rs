@@ -37,12 +37,19 @@ impl World {
     }
 
     fn image(&self, source: &str, target: &str) -> Result<Vec<(String, String)>, String> {
-        let tree = self.tree(Root::Image(self.dir.path()), &[source], target, &[]);
-        tree.map(|tree| said(&tree)).map_err(|error| chain(&error))
+        self.copied(Root::Image { dir: self.dir.path(), windows: false }, source, target)
+    }
+
+    fn windows_image(&self, source: &str, target: &str) -> Result<Vec<(String, String)>, String> {
+        self.copied(Root::Image { dir: self.dir.path(), windows: true }, source, target)
     }
 
     fn host(&self, source: &str) -> Result<Vec<(String, String)>, String> {
-        let tree = self.tree(Root::Host(self.dir.path()), &[source], "/c/", &[]);
+        self.copied(Root::Host(self.dir.path()), source, "/c/")
+    }
+
+    fn copied(&self, root: Root<'_>, source: &str, target: &str) -> Result<Vec<(String, String)>, String> {
+        let tree = self.tree(root, &[source], target, &[]);
         tree.map(|tree| said(&tree)).map_err(|error| chain(&error))
     }
 }
@@ -138,17 +145,51 @@ fn in_a_directory_that_is_copied_links_stay_links() {
 }
 
 #[test]
-fn a_backslash_in_a_link_is_a_separator_only_where_the_host_has_it_for_one() {
-    for (text, separator, wanted) in [
-        (r"foo\x2dbar.service", '/', r"foo\x2dbar.service"),
-        (r"..\lib\a.dll", '\\', "../lib/a.dll"),
-        ("../lib/a.dll", '\\', "../lib/a.dll"),
+fn a_backslash_in_a_link_is_a_separator_only_where_the_host_or_the_image_has_it_for_one() {
+    for (text, backslashes, wanted) in [
+        (r"foo\x2dbar.service", false, r"foo\x2dbar.service"),
+        (r"..\lib\a.dll", true, "../lib/a.dll"),
+        ("../lib/a.dll", true, "../lib/a.dll"),
     ] {
-        assert_eq!(slashed(text.to_owned(), separator), wanted, "{text}");
+        assert_eq!(slashed(text.to_owned(), backslashes), wanted, "{text}");
     }
     let world = World::linked(&["d/file"], &[("d/link", r"foo\x2dbar.service")]);
-    let wanted = slashed(r"foo\x2dbar.service false".to_owned(), MAIN_SEPARATOR);
+    let wanted = slashed(r"foo\x2dbar.service false".to_owned(), os::path::WINDOWS);
     for found in [world.image("d/", "/c"), world.host("d")] {
         assert_eq!(found.unwrap()[1].1, wanted);
+    }
+}
+
+/// Its layers may write links as Windows does, and this host keeps their texts as they are.
+#[test]
+fn links_of_a_windows_image_lead_where_they_would_on_windows_whatever_system_builds() {
+    let world = World::linked(
+        &["releases/v2/app.exe", "lib/a.dll", "d/file"],
+        &[
+            ("app", r"releases\v2"),
+            ("drive", r"C:\lib\a.dll"),
+            ("root", r"\releases"),
+            ("d/dll", r"..\lib\a.dll"),
+            ("d/dir", r"..\releases\v2"),
+            ("d/gone", r"..\none"),
+        ],
+    );
+    let (exe, dll) = ("releases/v2/app.exe", "lib/a.dll");
+    let (to_dll, to_dir) = ("../lib/a.dll false", "../releases/v2 true");
+    for (source, target, wanted) in [
+        ("app/app.exe", "/c", vec![("c", exe)]),
+        ("app", "/c", vec![("c/app.exe", exe)]),
+        ("a*/*.exe", "/c/", vec![("c/app.exe", exe)]),
+        ("drive", "/c", vec![("c", dll)]),
+        ("root/v2/app.exe", "/c", vec![("c", exe)]),
+        ("d/dll", "/c", vec![("c", dll)]),
+        (
+            "d",
+            "/c",
+            vec![("c/dir", to_dir), ("c/dll", to_dll), ("c/file", "d/file"), ("c/gone", "../none false")],
+        ),
+    ] {
+        let wanted: Vec<_> = wanted.into_iter().map(|(path, text)| (path.into(), text.into())).collect();
+        assert_eq!(world.windows_image(source, target), Ok(wanted), "{source} to {target}");
     }
 }
