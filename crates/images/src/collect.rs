@@ -60,7 +60,7 @@ impl Content {
     /// Removes what nobody uses, as the thresholds say. What belongs to no image, lease or pull goes in any case.
     pub fn collect(&self, thresholds: &Thresholds, disk: Disk) -> Result<Collected, DepotError> {
         let now = SystemTime::now();
-        let downloads = if thresholds.needed(disk) > 0 { Duration::ZERO } else { STALE };
+        let downloads = if thresholds.want_room(disk) { Duration::ZERO } else { STALE };
         let grace = Grace { parts: Duration::ZERO, downloads };
         let moment = self.collection()?;
         let mut survey = Survey::of(self)?;

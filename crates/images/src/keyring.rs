@@ -14,6 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use helper::Helper;
 use matching::{Key, Target};
 
 /// All credentials that a pull may use, in the order in which they were added.
@@ -31,6 +32,13 @@ struct Ring {
     helpers: BTreeMap<String, String>,
     /// The program that knows all others.
     store: Option<String>,
+}
+
+/// What may open a registry when its turn comes.
+#[derive(Debug)]
+pub(crate) enum Candidate {
+    Known(Credential),
+    Helper(Helper),
 }
 
 /// One way to log in.
@@ -118,32 +126,54 @@ impl Keyring {
         self
     }
 
-    /// The credentials for a repository, in the order in which they are to be tried.
-    pub(crate) fn candidates(
-        &self,
-        registry: &str,
-        repository: &str,
-        gave_up: &dyn Fn() -> bool,
-    ) -> Result<Vec<Credential>, KeyringError> {
-        let Some(target) = Target::parse(registry, repository) else { return Ok(Vec::new()) };
-        let mut found = Vec::new();
-        for ring in &self.rings {
-            if let Some(name) = ring.helper(&target) {
-                found.extend(helper::get(name, &target.server(), gave_up)?);
-            }
-            let fitting = ring.entries.iter().filter(|(key, _)| key.fits(&target));
-            found.extend(fitting.map(|(_, credential)| credential.clone()));
-        }
-        Ok(found)
+    /// What may open a repository, in the order in which it is to be tried. No program is run for that yet.
+    pub(crate) fn candidates(&self, registry: &str, repository: &str) -> Vec<Candidate> {
+        let Some(target) = Target::parse(registry, repository) else { return Vec::new() };
+        self.rings.iter().flat_map(|ring| ring.candidates(&target)).collect()
     }
 }
 
 // === impl Ring ===
 
 impl Ring {
+    fn candidates(&self, target: &Target) -> Vec<Candidate> {
+        let helper = self.helper(target).map(|name| Candidate::Helper(Helper::new(name, target.server())));
+        let fitting = self.entries.iter().filter(|(key, _)| key.fits(target));
+        let known = fitting.map(|(_, credential)| Candidate::Known(credential.clone()));
+        helper.into_iter().chain(known).collect()
+    }
+
     fn helper(&self, target: &Target) -> Option<&str> {
         let named = self.helpers.iter().find(|(registry, _)| target.is_registry(registry));
         named.map(|(_, name)| name).or(self.store.as_ref()).map(String::as_str)
+    }
+}
+
+// === impl Candidate ===
+
+impl Candidate {
+    /// The credential, for which a program may have to be asked first.
+    pub(crate) async fn credential(&self) -> Option<&Credential> {
+        match self {
+            Candidate::Known(credential) => Some(credential),
+            Candidate::Helper(helper) => helper.credential().await,
+        }
+    }
+
+    /// Whether there is a credential, as far as was asked.
+    pub(crate) fn is_known(&self) -> bool {
+        match self {
+            Candidate::Known(_) => true,
+            Candidate::Helper(helper) => helper.known().is_some(),
+        }
+    }
+
+    /// Why the program gave none when it was asked.
+    pub(crate) fn failure(&self) -> Option<Arc<KeyringError>> {
+        match self {
+            Candidate::Known(_) => None,
+            Candidate::Helper(helper) => helper.failure(),
+        }
     }
 }
 

@@ -22,6 +22,9 @@ mod plan;
 mod remote;
 mod tee;
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -100,7 +103,10 @@ impl<B: Blobs> Pull<'_, B> {
         let (reference, digest, blobs) = (self.name.to_owned(), target.clone(), sizes.clone());
         (self.caller.tell)(&Progress::Resolved { reference, digest, blobs });
         let layout = if configuration.platform.os == "windows" { Layout::Windows } else { Layout::Plain };
-        let form = self.bring(&Known { id: &id, parts: &parts, layout }, unpack)?;
+        // Who asks again after a try of hours finds what it brought, however early that came.
+        let form = self
+            .bring(&Known { id: &id, parts: &parts, layout }, unpack)
+            .inspect_err(|_| parts.iter().for_each(|part| self.renew(&part.digest)))?;
         let last = found.way.last();
         let record = Record {
             config_size: self.size(&found.manifest.config)?,

@@ -86,7 +86,7 @@ pub fn push(
     let plan = Plan::make(content, root, reference)?;
     let _held = content.hold(&plan.digests())?;
     let scopes: Vec<_> = plan.sources().iter().map(|from| format!("repository:{from}:pull")).collect();
-    let session = Session::open(reference, access, Purpose::Push, &scopes, caller);
+    let session = Session::open(reference, access, Purpose::Push, &scopes);
     let session = session.map_err(|e| PushError::Open(Box::new(e)))?;
     let nobody = || PushError::NoHost { registry: reference.registry().to_owned() };
     let endpoint = session.push_endpoint().ok_or_else(nobody)?;

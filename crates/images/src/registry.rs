@@ -82,7 +82,7 @@ pub struct Fetched {
 
 impl<'a> Remote<'a> {
     pub fn open(reference: &Reference, access: &Access, caller: Caller<'a>) -> Result<Remote<'a>, PullError> {
-        let session = Arc::new(Session::open(reference, access, Purpose::Pull, &[], caller)?);
+        let session = Arc::new(Session::open(reference, access, Purpose::Pull, &[])?);
         Ok(Remote { reference: reference.clone(), session, caller })
     }
 

@@ -7,6 +7,7 @@ mod build;
 mod explain;
 mod find;
 mod fsck;
+mod full;
 mod gc;
 mod inspect;
 mod load;
@@ -24,8 +25,8 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Subcommand;
-use images::Store;
 use images::content::DepotError;
+use images::{Content, ImageError, Store};
 use runtime::layout::Layout;
 
 use crate::cli::Root;
@@ -90,8 +91,28 @@ fn store(root: &Root) -> Result<Store, Failure> {
     Store::open(&images_dir(root)?).or_environment()
 }
 
+/// What is in the store, for who puts nothing in. A whole store is tried for what it can unpack, which takes some room:
+/// on a full disk there is none.
+fn content(root: &Root) -> Result<Content, Failure> {
+    Content::open(&images_dir(root)?).or_environment()
+}
+
+/// The store under this root if there is one: who only looks makes none, and does without one that cannot be opened.
+fn store_if_there(root: &Root) -> Result<Option<Store>, Failure> {
+    Ok(if images_dir(root)?.is_dir() { store(root).ok() } else { None })
+}
+
 fn images_dir(root: &Root) -> Result<PathBuf, Failure> {
     Ok(Layout::new(&root.path().or_environment()?).images())
+}
+
+/// An image that does not come or unpack is an answer, unless the store or its disk is to blame.
+fn image_failure(error: ImageError) -> Failure {
+    match error {
+        ImageError::Depot(error) => depot(error),
+        ImageError::Store { .. } => Failure::new(code::ENVIRONMENT, error),
+        other => full::failure(code::NO, other),
+    }
 }
 
 /// What the store says no to is an answer; everything else is the environment.

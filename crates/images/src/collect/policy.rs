@@ -13,6 +13,9 @@ pub struct Thresholds {
     pub high: u8,
     /// … until it is this many.
     pub low: u8,
+    /// Every image that may go goes, whatever the disk is like. Bytes cannot say that: a file system that compresses has
+    /// fewer in use than its files hold together.
+    pub all: bool,
     /// A younger image stays: its pod may not have come yet.
     pub min_age: Duration,
     /// An image that was not used for longer goes, however empty the disk is.
@@ -60,7 +63,7 @@ pub fn choose<P: Eq + Hash + Clone>(images: &[Candidate<P>], thresholds: &Thresh
     }
     let needed = thresholds.needed(disk);
     for index in order {
-        if choice.frees >= needed {
+        if !thresholds.all && choice.frees >= needed {
             break;
         }
         if images[index].age >= thresholds.min_age && !choice.remove.contains(&index) {
@@ -73,8 +76,20 @@ pub fn choose<P: Eq + Hash + Clone>(images: &[Candidate<P>], thresholds: &Thresh
 // === impl Thresholds ===
 
 impl Thresholds {
-    /// How many bytes are to be freed.
+    /// Everything that nobody uses goes, however young it is.
+    pub const ALL: Thresholds =
+        Thresholds { high: 0, low: 0, all: true, min_age: Duration::ZERO, max_age: None };
+
+    /// Whether anything is to be freed.
+    pub(crate) fn want_room(&self, disk: Disk) -> bool {
+        self.all || self.needed(disk) > 0
+    }
+
+    /// How many bytes are to be freed. Who wants all that is unused gone wants no number of them.
     pub fn needed(&self, disk: Disk) -> u64 {
+        if self.all {
+            return 0;
+        }
         let (total, available) = (u128::from(disk.total), u128::from(disk.available.min(disk.total)));
         let used = total - available;
         // As the kubelet counts: whole per cents, those in use rounded up.
@@ -88,7 +103,7 @@ impl Thresholds {
 
 impl Default for Thresholds {
     fn default() -> Thresholds {
-        Thresholds { high: 85, low: 80, min_age: Duration::from_secs(120), max_age: None }
+        Thresholds { high: 85, low: 80, all: false, min_age: Duration::from_secs(120), max_age: None }
     }
 }
 

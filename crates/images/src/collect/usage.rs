@@ -39,3 +39,18 @@ impl Content {
         Ok(usage)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::content::tests::World;
+
+    #[test]
+    fn what_is_used_is_read_from_notes_and_no_tree_is_walked() {
+        let world = World::new();
+        let record = world.image("one");
+        let before = world.content.usage().unwrap();
+        let layer = world.content.layer(&record.layers[0].diff_id).unwrap().unwrap();
+        std::fs::write(layer.files.join("made by nobody"), "x".repeat(10_000)).unwrap();
+        assert_eq!(world.content.usage().unwrap(), before);
+    }
+}

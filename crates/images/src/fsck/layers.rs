@@ -1,5 +1,7 @@
 //! Layers and flat images against their notes.
 
+use std::io;
+
 use super::{Findings, Outcome, Problem};
 use crate::collect::Survey;
 use crate::content::{Content, DepotError, Key, Kind, is_settled, measure};
@@ -21,20 +23,15 @@ impl Content {
     }
 
     fn damage(&self, kind: Kind, digest: &Digest) -> Result<Option<Problem>, DepotError> {
-        let damaged = |why: String| Ok(Some(Problem::DamagedLayer { why }));
         let Some(note) = self.note(kind, digest)? else {
             // Power loss cuts a note that was never brought to the disk, as it may cut its files.
-            return match is_settled(&self.place(kind, digest)) {
+            return Ok(Some(match is_settled(&self.place(kind, digest)) {
                 true => damaged("it has no readable note".into()),
-                false => Ok(Some(Problem::Unsettled)),
-            };
+                false => Problem::Unsettled,
+            }));
         };
         let Some(unpacked) = self.unpacked(kind, digest)? else { return Ok(Some(Problem::Unsettled)) };
-        match measure(&unpacked.files) {
-            Ok(measured) if measured == note.size => Ok(None),
-            Ok(measured) => damaged(format!("its files hold {measured} bytes, its note says {}", note.size)),
-            Err(error) => damaged(format!("it cannot be read: {error}")),
-        }
+        Ok(judged(measure(&unpacked.files), note.size))
     }
 
     /// Removed under the lock of collections: nobody begins to use it meanwhile.
@@ -55,6 +52,21 @@ impl Content {
     }
 }
 
+/// What the files of a layer say of it. Images have directories that are closed to all but root: where one shuts us out,
+/// nobody can tell by looking, and a layer that a pull has just made would be called damaged.
+fn judged(measured: io::Result<u64>, noted: u64) -> Option<Problem> {
+    match measured {
+        Ok(measured) if measured == noted => None,
+        Ok(measured) => Some(damaged(format!("its files hold {measured} bytes, its note says {noted}"))),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
+        Err(error) => Some(damaged(format!("it cannot be read: {error}"))),
+    }
+}
+
+fn damaged(why: String) -> Problem {
+    Problem::DamagedLayer { why }
+}
+
 // === impl Survey ===
 
 impl Survey {
@@ -66,5 +78,23 @@ impl Survey {
         // It may be one of theirs.
         self.lost.iter().try_for_each(|image| self.must_be_free(image))?;
         self.must_be_free(digest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_can_be_looked_at_is_found_damaged() {
+        let failed = |kind: io::ErrorKind| Err(kind.into());
+        for (measured, wanted) in [
+            (Ok(7), None),
+            (Ok(6), Some("its files hold 6 bytes, its note says 7")),
+            (failed(io::ErrorKind::PermissionDenied), None),
+            (failed(io::ErrorKind::NotFound), Some("it cannot be read: entity not found")),
+        ] {
+            assert_eq!(judged(measured, 7), wanted.map(|why| damaged(why.into())));
+        }
     }
 }

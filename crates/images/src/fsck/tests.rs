@@ -80,6 +80,24 @@ fn a_layer_that_lost_a_file_or_its_note_is_found() {
     assert_sound(&world);
 }
 
+/// Whoever is not root sees nothing behind it, and had every such layer removed and pulled again.
+#[cfg(unix)]
+#[test]
+fn a_layer_with_a_directory_that_its_image_closed_is_sound() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let world = World::new();
+    let record = world.image("one");
+    let place = world.content.path_of(&Key::Layer(record.layers[0].diff_id.clone()));
+    let closed = place.join("files/closed");
+    std::fs::create_dir(&closed).unwrap();
+    let set_mode = |mode| std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(mode)).unwrap();
+    set_mode(0);
+    let found = world.content.fsck(true).unwrap();
+    set_mode(0o700);
+    assert!(found.found.is_empty() && place.exists(), "{:?}", said(&world, &found));
+}
+
 #[test]
 fn what_a_container_uses_is_reported_and_kept() {
     let world = World::new();
@@ -162,7 +180,7 @@ fn a_container_whose_images_record_cannot_be_read_keeps_its_files() {
     assert!(lost.found.len() == 1 && kept(&lost.found[0]), "{:?}", said(&world, &lost));
     assert!(lost.found[0].to_string().contains("default/web runs on image"), "{}", lost.found[0]);
     assert_eq!(world.content.sweep().unwrap(), 0);
-    let everything = Thresholds { high: 0, low: 0, min_age: Duration::ZERO, max_age: Some(Duration::ZERO) };
+    let everything = Thresholds { max_age: Some(Duration::ZERO), ..Thresholds::ALL };
     let disk = Disk { total: 1 << 40, available: 0 };
     assert_eq!(world.content.collect(&everything, disk).unwrap().images, []);
     world.content.remove(other.id.as_str(), true).unwrap();

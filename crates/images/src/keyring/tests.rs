@@ -11,13 +11,13 @@ fn docker(text: &str) -> Result<Keyring, KeyringError> {
 }
 
 fn found(keyring: &Keyring, registry: &str, repository: &str) -> Vec<String> {
-    let found = keyring.candidates(registry, repository, &|| false).unwrap();
-    let text = |credential: &Credential| match credential {
-        Credential::Password { user, password } => format!("{user}:{password}"),
-        Credential::Identity(token) => format!("identity {token}"),
-        Credential::Token(token) => format!("token {token}"),
+    let text = |candidate: &Candidate| match candidate {
+        Candidate::Known(Credential::Password { user, password }) => format!("{user}:{password}"),
+        Candidate::Known(Credential::Identity(token)) => format!("identity {token}"),
+        Candidate::Known(Credential::Token(token)) => format!("token {token}"),
+        Candidate::Helper(_) => "a program".to_owned(),
     };
-    found.iter().map(text).collect()
+    keyring.candidates(registry, repository).iter().map(text).collect()
 }
 
 #[test]
@@ -91,17 +91,21 @@ fn a_keyring_does_not_show_its_secrets() {
         r#"{"auths":{"a.com":{"username":"jane","password":"hunter2"},"b.com":{"identitytoken":"hunter2"}}}"#,
     );
     let keyring = keyring.unwrap().with_password("c.com", "jane", SECRET);
-    assert!(!format!("{keyring:?} {:?}", keyring.candidates("c.com", "x", &|| false)).contains(SECRET));
+    assert!(!format!("{keyring:?} {:?}", keyring.candidates("c.com", "x")).contains(SECRET));
 }
 
-#[test]
-fn a_pull_secret_runs_no_program() {
+#[tokio::test]
+async fn a_pull_secret_runs_no_program() {
     let text = br#"{"auths":{"a.com":{"username":"u","password":"p"}},"credsStore":"porthole-none",
         "credHelpers":{"a.com":"porthole-none"}}"#;
     let keyring = Keyring::default().with_pull_secrets([("s", CONFIG_JSON, &text[..])]).unwrap();
     assert_eq!(found(&keyring, "a.com", "x"), ["u:p"]);
-    // Docker's own configuration does, and it is not there.
+    // Docker's own configuration does, when it is the program's turn; and it is not there.
     let keyring = docker(std::str::from_utf8(text).unwrap()).unwrap();
-    let error = keyring.candidates("a.com", "x", &|| false).unwrap_err();
-    assert!(matches!(error, KeyringError::HelperStart { .. }), "{error}");
+    assert_eq!(found(&keyring, "a.com", "x"), ["a program", "u:p"]);
+    let program = &keyring.candidates("a.com", "x")[0];
+    assert!(program.failure().is_none(), "it was asked before its turn");
+    assert_eq!((program.credential().await, program.is_known()), (None, false));
+    let error = program.failure().unwrap();
+    assert!(matches!(*error, KeyringError::HelperStart { .. }), "{error}");
 }

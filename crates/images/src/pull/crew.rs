@@ -20,7 +20,12 @@ pub(crate) struct Halt<'a> {
 
 impl<'a> Halt<'a> {
     pub(crate) fn new(caller: Caller<'a>) -> Halt<'a> {
-        Halt { caller, called: AtomicBool::new(false), names: Budget::new(MOST_NAMES) }
+        Halt::within(MOST_NAMES, caller)
+    }
+
+    /// The same with so much memory for names.
+    pub(super) fn within(names: usize, caller: Caller<'a>) -> Halt<'a> {
+        Halt { caller, called: AtomicBool::new(false), names: Budget::new(names) }
     }
 
     /// Once the caller has given up, it stays so: it may say it once only.

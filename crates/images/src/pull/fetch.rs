@@ -1,6 +1,8 @@
 //! One blob into the store, by whoever comes first.
 
+use std::fs::File;
 use std::io::Read;
+use std::time::SystemTime;
 
 use super::plan::{Part, in_order};
 use super::{Pull, crew, here_at_once};
@@ -128,8 +130,20 @@ impl<B: Blobs> Pull<'_, B> {
                 let digest = digest.to_string();
                 Err((self.bad)(ContentError::Size { digest, wanted: size, found }.into()))
             }
-            found => Ok(found.is_some()),
+            Some(_) => {
+                self.renew(digest);
+                Ok(true)
+            }
+            None => Ok(false),
         }
+    }
+
+    /// Makes a blob that is here as young as one that came just now: until its image is whole, upkeep lets go of it some
+    /// time after it came, and of a large image over a bad line it came many tries ago. Nobody else asks for that time,
+    /// so one that cannot be set fails nothing.
+    pub(super) fn renew(&self, digest: &Digest) {
+        let file = File::options().write(true).open(self.content.blob_path(digest));
+        drop(file.and_then(|file| file.set_modified(SystemTime::now())));
     }
 
     /// Who no longer waits for somebody else has given up.

@@ -63,7 +63,8 @@ impl<B: Blobs> Pull<'_, B> {
 
     fn apply_all(&self, image: &Known<'_>, place: &Unfinished) -> Result<Note, ImageError> {
         let mut whole = Report::default();
-        let into = Into { root: place.files(), target: Target::Flat, layout: image.layout };
+        // One layer comes after the other, and each forgets its names.
+        let into = Into { root: place.files(), target: Target::Flat, layout: image.layout, names: None };
         for part in image.parts {
             let size = self.size(&part.blob)?;
             let mut meter = Meter::new(self.caller, &part.digest, size);

@@ -14,7 +14,7 @@ use crate::blobs::{Blobs, ContentError};
 use crate::content::{At, Flight, Key, Note, measure};
 use crate::progress::{Meter, Stage};
 use crate::store::ImageError;
-use crate::unpack::{Crowd, Layout, Report, Target, Unpack, UnpackError};
+use crate::unpack::{Budget, Crowd, Layout, Report, Target, Unpack, UnpackError};
 
 /// What became of a layer.
 pub(super) enum Unpacked {
@@ -29,6 +29,8 @@ pub(super) struct Into<'a> {
     pub(super) root: &'a Path,
     pub(super) target: Target,
     pub(super) layout: Layout,
+    /// What its names may take in memory together with those of other layers. Without it, it has a budget of its own.
+    pub(super) names: Option<&'a Budget>,
 }
 
 // === impl Pull ===
@@ -58,20 +60,39 @@ impl<B: Blobs> Pull<'_, B> {
             }
         };
         drop(elsewhere);
-        let stands = self.until_sound(|| {
-            let place = self.content.new_layer(&part.diff_id)?;
-            let into = Into { root: place.files(), target: Target::Overlay(marks), layout: Layout::Plain };
-            match self.unpack_part(part, into, &mut meter)? {
-                Unpacked::NeedsOthers => Ok(false),
-                Unpacked::Whole(report) => {
-                    let note = Note { size: self.size_of(&report, place.files()), ..report.into() };
-                    place.commit(note)?;
-                    Ok(true)
-                }
-            }
-        })?;
+        let stands = self.until_sound(|| self.try_layer(part, marks, &mut meter))?;
         meter.stage(Stage::Done, size);
         Ok(stands)
+    }
+
+    /// Once. What the names of a layer took that does not stand is there for the next try, and for other layers.
+    fn try_layer(&self, part: &Part, marks: Marks, meter: &mut Meter<'_>) -> Result<bool, ImageError> {
+        let names = self.halt.names().shared();
+        let tried = self.unpack_alone(part, marks, &names, meter);
+        if !matches!(tried, Ok(true)) {
+            names.give_back();
+        }
+        tried
+    }
+
+    fn unpack_alone(
+        &self,
+        part: &Part,
+        marks: Marks,
+        names: &Budget,
+        meter: &mut Meter<'_>,
+    ) -> Result<bool, ImageError> {
+        let place = self.content.new_layer(&part.diff_id)?;
+        let (target, layout) = (Target::Overlay(marks), Layout::Plain);
+        let into = Into { root: place.files(), target, layout, names: Some(names) };
+        match self.unpack_part(part, into, meter)? {
+            Unpacked::NeedsOthers => Ok(false),
+            Unpacked::Whole(report) => {
+                let note = Note { size: self.size_of(&report, place.files()), ..report.into() };
+                place.commit(note)?;
+                Ok(true)
+            }
+        }
     }
 
     /// What the files hold together. Few layers name anything twice; of those the files are looked at. Where a directory
@@ -170,10 +191,9 @@ impl<B: Blobs> Pull<'_, B> {
     }
 
     fn apply(&self, part: &Part, into: Into<'_>, blob: impl Read + Send) -> Result<Report, UnpackError> {
-        match into.target {
-            // One layer after the other, and each forgets its names: it has a budget of its own.
-            Target::Flat => into.unpack(part).run(blob, into.root),
-            Target::Overlay(_) => into.unpack(part).run_within(self.halt.names(), blob, into.root),
+        match into.names {
+            Some(names) => into.unpack(part).run_within(names, blob, into.root),
+            None => into.unpack(part).run(blob, into.root),
         }
     }
 }

@@ -14,7 +14,8 @@ const FEWEST_AT_ONCE: usize = 4;
 /// What the names of all layers that a pull puts side by side may take in memory. Such a layer remembers directories
 /// only, each for less than a kilobyte with a path of 100 bytes, so this is room for more than 300,000 of them: the
 /// largest images have some millions of files, in a tenth as many directories. Nothing comes back when a layer is done,
-/// because what it did not describe is looked at with that of all others, to stack them.
+/// because what it did not describe is looked at with that of all others, to stack them; what a try took that failed
+/// does.
 pub(super) const MOST_NAMES: usize = 256 << 20;
 
 /// Docker makes images of up to 127 layers. A mount takes some more, as long as all fit into a page of numbers.

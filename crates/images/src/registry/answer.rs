@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use reqwest::Response;
@@ -63,7 +64,7 @@ pub enum PullError {
     #[error(transparent)]
     Content(#[from] ContentError),
     #[error(transparent)]
-    Keyring(#[from] KeyringError),
+    Keyring(Arc<KeyringError>),
     #[error(transparent)]
     Hosts(#[from] HostsError),
     #[error("write {path}")]

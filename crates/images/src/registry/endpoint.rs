@@ -12,7 +12,7 @@ use super::challenge::Challenge;
 use super::client::{Clients, headers};
 use super::login::{Login, Pass, authority};
 use crate::hosts::{Abilities, Host, is_local};
-use crate::keyring::Credential;
+use crate::keyring::Candidate;
 
 const MOST_REDIRECTS: usize = 10;
 
@@ -71,7 +71,7 @@ impl Endpoint {
         number: usize,
         host: &Host,
         registry: &str,
-        credentials: Vec<Credential>,
+        candidates: Vec<Candidate>,
         scopes: Vec<String>,
         silence: Duration,
     ) -> Result<Endpoint, PullError> {
@@ -85,7 +85,7 @@ impl Endpoint {
             namespace: host.stands_in.then(|| registry.to_owned()),
             headers: headers(host)?,
             clients: Clients::new(host, &name, silence)?,
-            login: Login::new(&name, credentials, scopes, plain),
+            login: Login::new(&name, candidates, scopes, plain),
             name,
         })
     }
@@ -102,7 +102,7 @@ impl Endpoint {
             let reply = self.exchange(ask, pass.header.as_ref()).await;
             let unreachable = reply.as_ref().is_err_and(PullError::is_unreachable);
             self.down.store(unreachable, Ordering::Relaxed);
-            match self.judge(reply?, &pass).await {
+            match self.judge(ask, reply?, &pass).await {
                 Verdict::Good(response) => return Ok(response),
                 Verdict::Again(error) => refused = refused.or(error),
                 Verdict::Bad(error) => return Err(refused.unwrap_or(error)),
@@ -113,7 +113,7 @@ impl Endpoint {
     }
 
     /// Whether an answer is one, or the login is to blame and there is another.
-    async fn judge(&self, reply: Reply, pass: &Pass) -> Verdict {
+    async fn judge(&self, ask: &Ask, reply: Reply, pass: &Pass) -> Verdict {
         let Reply { response, redirected } = reply;
         match response.status() {
             status if status.is_success() => {
@@ -126,10 +126,12 @@ impl Endpoint {
                 Err(error) => Verdict::Bad(error),
             },
             status => {
-                let unlet = matches!(status, StatusCode::FORBIDDEN | StatusCode::NOT_FOUND);
+                // A push asks first whether a part is there: that it is not yet does not depend on who asks.
+                let hidden = status == StatusCode::NOT_FOUND && ask.method != Method::HEAD;
+                let unlet = status == StatusCode::FORBIDDEN || hidden;
                 let error = PullError::refusal(&self.name, response).await;
                 let again = unlet && self.login.pass_over(pass).await;
-                if again { Verdict::Again(Some(error)) } else { Verdict::Bad(error) }
+                if again { Verdict::Again(Some(error)) } else { Verdict::Bad(self.login.explained(error)) }
             }
         }
     }

@@ -1,7 +1,8 @@
 //! The login at one address of a registry: which credential is in use, and the token it got.
 //!
-//! Nothing is sent before the registry asks for it (401). A credential that never worked makes way for the next one;
-//! one that did has a token that ran out, and gets another. Many threads use one login: only one of them renews it.
+//! Nothing is sent before the registry asks for it (401), and no program is run that may know a credential. A credential
+//! that never worked makes way for the next one; one that did has a token that ran out, and gets another. Many threads
+//! use one login: only one of them renews it.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -11,12 +12,12 @@ use tokio::sync::Mutex;
 
 use super::answer::PullError;
 use super::challenge::{Challenge, Given, may_carry_secrets, scopes};
-use crate::keyring::Credential;
+use crate::keyring::{Candidate, Credential};
 
 #[derive(Debug)]
 pub(super) struct Login {
     registry: String,
-    credentials: Vec<Credential>,
+    candidates: Vec<Candidate>,
     scopes: Vec<String>,
     /// Whether the registry itself is spoken to without TLS.
     plain: bool,
@@ -25,13 +26,15 @@ pub(super) struct Login {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Which credential is in use.
+    /// Which one is in use; after the last comes nobody's name.
     candidate: usize,
     header: Option<HeaderValue>,
-    /// Whether the registry ever took this header.
+    /// Whether the registry ever took this header, or there is no better one.
     worked: bool,
     /// Grows with every change, so that who was refused with an old header does not renew the new one.
     generation: u64,
+    /// The first that the registry knew and did not let in.
+    passed_over: Option<(usize, HeaderValue)>,
 }
 
 /// What goes with a request.
@@ -49,18 +52,13 @@ const LONGEST_TOKEN: usize = 1 << 20;
 // === impl Login ===
 
 impl Login {
-    pub(super) fn new(
-        registry: &str,
-        credentials: Vec<Credential>,
-        scopes: Vec<String>,
-        plain: bool,
-    ) -> Login {
-        Login { registry: registry.to_owned(), credentials, scopes, plain, state: Mutex::default() }
+    pub(super) fn new(registry: &str, candidates: Vec<Candidate>, scopes: Vec<String>, plain: bool) -> Login {
+        Login { registry: registry.to_owned(), candidates, scopes, plain, state: Mutex::default() }
     }
 
     /// How often one request may be refused before it is refused for good.
     pub(super) fn rounds(&self) -> usize {
-        self.credentials.len().max(1) + 2
+        self.candidates.len() + 3
     }
 
     pub(super) async fn pass(&self) -> Pass {
@@ -79,12 +77,12 @@ impl Login {
         if state.generation != pass.generation {
             return true;
         }
-        let more = state.candidate + 1 < self.credentials.len();
-        if pass.header.is_none() || state.worked || !more {
-            return false;
-        }
-        *state =
-            State { candidate: state.candidate + 1, generation: state.generation + 1, ..State::default() };
+        let more = state.candidate + 1 < self.candidates.len();
+        let Some(header) = pass.header.clone().filter(|_| more && !state.worked) else { return false };
+        let (candidate, generation) = (state.candidate + 1, state.generation + 1);
+        let first = state.passed_over.take();
+        let passed_over = first.or(Some((state.candidate, header)));
+        *state = State { candidate, generation, passed_over, ..State::default() };
         true
     }
 
@@ -99,20 +97,53 @@ impl Login {
         if state.generation != pass.generation {
             return Ok(());
         }
-        if state.header.is_some() && !state.worked {
-            state.candidate += 1;
-        }
-        while state.candidate < self.credentials.len().max(1) {
-            let credential = self.credentials.get(state.candidate);
-            if let Some(mut header) = self.answer(challenge, credential, client).await? {
+        let next = state.candidate + usize::from(state.header.is_some() && !state.worked);
+        for candidate in next..=self.candidates.len() {
+            if let Some(mut header) = self.header(candidate, challenge, client).await? {
                 header.set_sensitive(true);
-                let (candidate, generation) = (state.candidate, state.generation + 1);
-                *state = State { candidate, header: Some(header), worked: false, generation };
+                let (generation, passed_over) = (state.generation + 1, state.passed_over.take());
+                *state = State { candidate, header: Some(header), worked: false, generation, passed_over };
                 return Ok(());
             }
-            state.candidate += 1;
         }
-        Err(PullError::Unauthorized { registry: self.registry.clone(), tried: self.credentials.len() })
+        state.run_out(self.candidates.len() + 1);
+        let refused = || PullError::Unauthorized { registry: self.registry.clone(), tried: self.tried() };
+        Err(self.failure().unwrap_or_else(refused))
+    }
+
+    /// What the registry is shown for a candidate. None if there is no credential, or it is not taken.
+    async fn header(
+        &self,
+        candidate: usize,
+        challenge: &Challenge,
+        client: &Client,
+    ) -> Result<Option<HeaderValue>, PullError> {
+        let Some(candidate) = self.candidates.get(candidate) else {
+            // Many registries give tokens to anybody. Whoever has an account does not go on without it.
+            return if self.tried() == 0 { self.answer(challenge, None, client).await } else { Ok(None) };
+        };
+        match candidate.credential().await {
+            Some(credential) => self.answer(challenge, Some(credential), client).await,
+            None => Ok(None),
+        }
+    }
+
+    /// How many credentials there were.
+    fn tried(&self) -> usize {
+        self.candidates.iter().filter(|candidate| candidate.is_known()).count()
+    }
+
+    /// Why a program gave no credential: that is told when nothing else opened the registry.
+    fn failure(&self) -> Option<PullError> {
+        self.candidates.iter().find_map(Candidate::failure).map(PullError::Keyring)
+    }
+
+    /// Who was denied under nobody's name is told why there was no other.
+    pub(super) fn explained(&self, error: PullError) -> PullError {
+        match error {
+            PullError::Denied { .. } if self.tried() == 0 => self.failure().unwrap_or(error),
+            other => other,
+        }
     }
 
     /// None if this credential is not taken.
@@ -166,6 +197,20 @@ impl Login {
         let header = given.as_deref().and_then(bearer);
         let strange = || PullError::Strange { registry: giver, why: "it gave no token".to_owned() };
         header.ok_or_else(strange).map(Some)
+    }
+}
+
+// === impl State ===
+
+impl State {
+    /// No other one is taken. One that the registry knew stays: it may be let in elsewhere.
+    fn run_out(&mut self, beyond: usize) {
+        let Some((candidate, header)) = self.passed_over.take() else {
+            self.candidate = beyond;
+            return;
+        };
+        let generation = self.generation + 1;
+        *self = State { candidate, header: Some(header), worked: true, generation, passed_over: None };
     }
 }
 

@@ -17,7 +17,6 @@ use super::{Access, Fetched, MANIFEST_TYPES, stream};
 use crate::blobs::{ContentError, LONGEST_DOCUMENT, check, is_digest};
 use crate::digest::Digest;
 use crate::hosts::Abilities;
-use crate::progress::Caller;
 use crate::reference::Reference;
 
 /// What a session is for, as registries name it in scopes.
@@ -73,7 +72,6 @@ impl Session {
         access: &Access,
         purpose: Purpose,
         more_scopes: &[String],
-        caller: Caller<'_>,
     ) -> Result<Session, PullError> {
         let (registry, repository) = (reference.registry(), reference.repository());
         let mut scopes = vec![format!("repository:{repository}:{}", purpose.actions())];
@@ -83,9 +81,9 @@ impl Session {
         for (number, host) in access.hosts.of(registry)?.into_iter().enumerate() {
             let asked =
                 if host.stands_in { super::login::authority(&host.base) } else { registry.to_owned() };
-            let credentials = access.keyring.candidates(&asked, repository, caller.gave_up)?;
+            let candidates = access.keyring.candidates(&asked, repository);
             let scopes = scopes.clone();
-            endpoints.push(Endpoint::new(number, &host, registry, credentials, scopes, silence)?);
+            endpoints.push(Endpoint::new(number, &host, registry, candidates, scopes, silence)?);
         }
         Ok(Session {
             repository: repository.to_owned(),
@@ -232,7 +230,7 @@ mod tests {
         std::fs::write(certs.path().join("r.test/hosts.toml"), mirror).unwrap();
         let access = Access { hosts: Hosts::default().with_dir(certs.path()), ..Access::default() };
         let reference = Reference::parse("r.test/app:1").unwrap();
-        let session = Session::open(&reference, &access, Purpose::Pull, &[], Caller::silent()).unwrap();
+        let session = Session::open(&reference, &access, Purpose::Pull, &[]).unwrap();
         let order = || session.order("a", |_| true).iter().map(|found| found.number).collect::<Vec<_>>();
         let (mirror, itself) = (0, 1);
         assert_eq!(order(), [mirror, itself]);

@@ -19,6 +19,8 @@ pub enum TransferError {
     Packed { what: String, found: String },
     #[error("{what} is neither an OCI layout (index.json) nor a Docker archive (manifest.json): {found}")]
     Unknown { what: String, found: String },
+    #[error("{what} has more than {longest} bytes when it is unpacked: no archive of images has so many")]
+    TooLarge { what: String, longest: u64 },
     #[error("{what} has more than {most} members: no archive of images has so many")]
     TooManyMembers { what: String, most: usize },
     #[error("{what} leads to more than {most} manifests and indexes: no image has so many")]

@@ -204,7 +204,11 @@ impl Import<'_> {
             if read == 0 {
                 break;
             }
-            ingest.append(&chunk[..read])?;
+            if let Err(error) = ingest.append(&chunk[..read]) {
+                // It comes again at no cost: the half of it would only keep a full disk full.
+                drop(ingest.restart());
+                return Err(error.into());
+            }
             done += read as u64;
             tell(done, Stage::Downloading);
         }

@@ -6,18 +6,20 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Take};
+use std::io::{self, Read, Seek, SeekFrom, Take, Write};
 use std::path::{Path, PathBuf};
 
 use super::TransferError;
 use crate::archive::MOST_MEMBERS;
 use crate::blobs::small;
-use crate::unpack::{At, Compression, Index, Indexed, detect};
+use crate::unpack::{At, Compression, Index, Indexed, Limits, detect};
 
 /// Older Dockers link layers that several images share; skopeo links names of older forms to newer ones.
 const MOST_LINKS: usize = 8;
 /// How many names an error shows.
 const SHOWN: usize = 5;
+/// Laid down at once.
+const CHUNK: usize = 128 * 1024;
 
 /// An archive or a directory with images in it.
 #[derive(Debug)]
@@ -64,11 +66,21 @@ impl Package {
 
     /// What comes through a pipe, compressed or not.
     pub fn read(from: impl Read + Send, what: &str, spool: &Path) -> Result<Package, TransferError> {
-        let failed = |source| TransferError::Tar { what: what.to_owned(), source };
+        // A few megabytes can unpack to more than any disk has. What no layer may be, no archive is.
+        Package::read_at_most(Limits::default().bytes, from, what, spool)
+    }
+
+    /// `longest` is how many bytes the tar file may have.
+    fn read_at_most(
+        longest: u64,
+        from: impl Read + Send,
+        what: &str,
+        spool: &Path,
+    ) -> Result<Package, TransferError> {
         let (from, compression) = detect(from, None).map_err(|e| strange(what, &e))?;
-        let mut from = compression.decoder(from).map_err(failed)?;
-        let mut file = tempfile::tempfile_in(spool).map_err(failed)?;
-        io::copy(&mut from, &mut file).map_err(failed)?;
+        let failed = |source| TransferError::Tar { what: what.to_owned(), source };
+        let from = compression.decoder(from).map_err(failed)?;
+        let file = lay_down(from, longest, what, spool)?;
         Package::of_tar(file, what.to_owned())
     }
 
@@ -166,6 +178,29 @@ impl Member {
             Member::File { start, size } => start.saturating_add(*size),
             Member::Link(_) => 0,
         }
+    }
+}
+
+/// Into a file without a name. What cannot be read is the archive's fault, what cannot be written is this disk's.
+fn lay_down(mut from: impl Read, longest: u64, what: &str, spool: &Path) -> Result<File, TransferError> {
+    let unread = |source| TransferError::Tar { what: what.to_owned(), source };
+    let unwritten =
+        |source| TransferError::Write { what: format!("a copy of {what} in {}", spool.display()), source };
+    let mut file = tempfile::tempfile_in(spool).map_err(unwritten)?;
+    let mut chunk = vec![0; CHUNK];
+    let mut length = 0;
+    loop {
+        let read = match from.read(&mut chunk) {
+            Ok(0) => return Ok(file),
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(unread(error)),
+        };
+        length += read as u64;
+        if length > longest {
+            return Err(TransferError::TooLarge { what: what.to_owned(), longest });
+        }
+        file.write_all(&chunk[..read]).map_err(unwritten)?;
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is remembered of a layer's names is foreign, too: few bytes of an archive can name deep directories that are
 //! all to be made, described and reported.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use os::tree::{Attributes, Descriptor};
@@ -14,21 +15,36 @@ const ENTRY: usize = 96;
 #[derive(Debug)]
 pub(crate) struct Budget {
     limit: usize,
-    left: AtomicUsize,
+    left: Arc<AtomicUsize>,
+    /// Through this one, and not through others that share what is left.
+    taken: AtomicUsize,
 }
 
 // === impl Budget ===
 
 impl Budget {
     pub(crate) fn new(limit: usize) -> Budget {
-        Budget { limit, left: AtomicUsize::new(limit) }
+        Budget { limit, left: Arc::new(AtomicUsize::new(limit)), taken: AtomicUsize::new(0) }
+    }
+
+    /// The same budget in the hands of somebody whose work may come to nothing.
+    pub(crate) fn shared(&self) -> Budget {
+        Budget { limit: self.limit, left: self.left.clone(), taken: AtomicUsize::new(0) }
     }
 
     /// Takes what a new entry of so many bytes costs.
     pub(crate) fn take(&self, bytes: usize) -> Result<(), UnpackError> {
-        let rest = |left: usize| left.checked_sub(bytes.saturating_add(ENTRY));
+        let cost = bytes.saturating_add(ENTRY);
+        let rest = |left: usize| left.checked_sub(cost);
         let taken = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest);
-        taken.map(drop).map_err(|_| UnpackError::Names { limit: self.limit })
+        taken.map_err(|_| UnpackError::Names { limit: self.limit })?;
+        self.taken.fetch_add(cost, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Leaves to others what was taken through this one: nothing is remembered of it any more.
+    pub(crate) fn give_back(&self) {
+        self.left.fetch_add(self.taken.swap(0, Ordering::Relaxed), Ordering::Relaxed);
     }
 }
 
@@ -55,6 +71,17 @@ mod tests {
         assert!(error.contains("more than is left of 288 bytes"), "{error}");
         assert!(budget.take(usize::MAX).is_err());
         assert!(budget.take(0).is_ok());
+    }
+
+    #[test]
+    fn only_what_was_taken_through_the_same_hand_is_given_back() {
+        let budget = Budget::new(4 * ENTRY);
+        let [kept, failed] = [budget.shared(), budget.shared()];
+        assert!(kept.take(ENTRY).is_ok() && failed.take(ENTRY).is_ok());
+        assert!(failed.take(0).is_err(), "they share one");
+        failed.give_back();
+        failed.give_back();
+        assert!(failed.take(ENTRY).is_ok() && budget.take(0).is_err());
     }
 
     #[test]

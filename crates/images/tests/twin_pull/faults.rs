@@ -15,6 +15,8 @@ const BLOBS: &str = "/v2/*/blobs/*";
 const MANIFESTS: &str = "/v2/*/manifests/*";
 /// What a layer of 200,000 bytes takes at least, when it comes at that rate.
 const SLOW: Duration = Duration::from_millis(800);
+/// Longer than a busy machine takes to say something; the case that has it says it in words.
+const SILENCE: Duration = Duration::from_secs(9);
 
 fn assert_right(world: &World) {
     let image = world.pull("try/app:1").unwrap();
@@ -141,7 +143,7 @@ fn what_a_registry_keeps_doing_is_said_and_leaves_nothing_wrong() {
         (BLOBS, Wrong::server_error(), "answered 500"),
         (BLOBS, Wrong::Close, "could not be asked"),
         (BLOBS, Wrong::Cut { after: 1000 }, "broke in the middle of sha256:"),
-        (BLOBS, Wrong::Stall { after: 1000 }, "nothing came for 2s after byte 3000 of "),
+        (BLOBS, Wrong::Stall { after: 1000 }, "nothing came for 9s after byte 3000 of "),
         (MANIFESTS, Wrong::Cut { after: 100 }, "broke in the middle of manifest 1"),
     ];
     // At once, because most of it is waiting.
@@ -156,7 +158,7 @@ fn keeps_doing(path: &str, wrong: Wrong, words: &str) {
     let world = World::with(&image_of(0..4, 200_000));
     let come = if path == BLOBS { 2 } else { 0 };
     let hosts = match wrong {
-        Wrong::Stall { .. } => Hosts::default().with_silence(Duration::from_secs(2)),
+        Wrong::Stall { .. } => Hosts::default().with_silence(SILENCE),
         _ => Hosts::default(),
     };
     world.registry.fault(Fault::new(wrong).method("GET").path(path).after(come));

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use images::collect::{Disk, Thresholds, Usage};
 use images::digest::Digest;
@@ -77,8 +76,7 @@ fn platforms_are_kept_until_the_name_leads_to_them() {
     let tell = |progress: &Progress| {
         if matches!(progress, Progress::Resolved { .. }) {
             begun.fetch_add(1, Ordering::SeqCst);
-            let all = Thresholds { high: 0, low: 0, min_age: Duration::ZERO, max_age: None };
-            store.content().collect(&all, Disk { total: 1 << 40, available: 0 }).unwrap();
+            store.content().collect(&Thresholds::ALL, Disk { total: 1 << 40, available: 0 }).unwrap();
         }
     };
     let every = pull_every(&world, Caller { tell: &tell, gave_up: &|| false }).unwrap();

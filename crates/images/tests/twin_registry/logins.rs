@@ -1,14 +1,16 @@
 //! Registries that want to know who asks.
 
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use images::keyring::Keyring;
+use images::registry::answer::PullError;
 use images::{Access, Caller, Reference, Remote};
 use testbed::registry::{Auth, Fault, Registry, TOKEN_PATH, Wrong};
 
-use crate::bench::{Bench, layer};
+use crate::bench::{Bench, MANIFESTS, layer};
 
 const PASSWORD: &str = "hunter2";
 
@@ -117,13 +119,62 @@ fn an_identity_token_is_exchanged_for_one_of_the_registry() {
     bench.pull(&config("hunter2-of-yesterday")).refused(&["were refused"]);
 }
 
+/// Docker's configuration of a desktop on which the program is not installed any more.
+pub(crate) fn with_a_program_that_is_gone() -> Keyring {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("config.json");
+    std::fs::write(&path, r#"{"credsStore":"porthole-none"}"#).expect("written");
+    Keyring::default().with_docker_config(&path).expect("read")
+}
+
+/// It was asked before the first request, and no pull came further than that.
+#[test]
+fn a_program_that_is_gone_is_in_the_way_of_nobody_who_does_not_need_it() {
+    let gone = with_a_program_that_is_gone;
+    for auth in [basic(), token(Duration::from_secs(60))] {
+        let bench = Bench::with(auth);
+        let address = bench.registry.address().to_string();
+        bench.assert_whole(&bench.pull(&access(jane(&bench.registry).and(gone()))), 0);
+        let secret = format!(r#"{{"auths":{{"{address}":{{"username":"jane","password":"{PASSWORD}"}}}}}}"#);
+        let secrets = [("s", "kubernetes.io/dockerconfigjson", secret.as_bytes())];
+        let secret = Keyring::default().with_pull_secrets(secrets).expect("read");
+        bench.assert_whole_again(&access(secret.and(gone())));
+        let wrong = Keyring::default().with_password(&address, "jane", "wrong");
+        for keyring in [gone(), wrong.and(gone())] {
+            bench.pull(&access(keyring)).refused(&["docker-credential-porthole-none", "No such file"]);
+        }
+        // One behind it is tried all the same.
+        bench.assert_whole_again(&access(gone().and(jane(&bench.registry))));
+    }
+    let open = Bench::new();
+    open.assert_whole(&open.pull(&access(gone())), 0);
+}
+
+/// As Docker's own registry does for public images.
+#[test]
+fn tokens_that_anybody_gets_need_no_program() {
+    let bench = Bench::new();
+    let realm =
+        format!("Bearer realm=\"http://{}{TOKEN_PATH}\",service=\"testbed\"", bench.registry.address());
+    let given = r#"{"token":"anybodys"}"#.to_owned();
+    let login = || Fault::new(Wrong::unauthorized(&realm)).path(MANIFESTS).times(1);
+    bench.registry.fault(Fault::new(Wrong::Says(given)).path(TOKEN_PATH));
+    bench.registry.fault(login());
+    let gone = access(with_a_program_that_is_gone());
+    bench.assert_whole(&bench.pull(&gone), 0);
+    // A private image, which such a token does not open.
+    bench.registry.fault(login());
+    bench.registry.fault(Fault::new(Wrong::Status { code: 403, headers: Vec::new() }).path(MANIFESTS));
+    bench.pull(&gone).refused(&["docker-credential-porthole-none", "No such file"]);
+}
+
 /// Runs this test again where the helper is on the path: a test must not change its own process's.
 // proves: RT-09 twin
 #[test]
 fn a_credential_helper_is_asked_by_its_pipe() {
     const MARK: &str = "PORTHOLE_TEST_HELPER";
     if let Ok(dir) = std::env::var(MARK) {
-        return with_helpers(std::path::Path::new(&dir));
+        return with_helpers(Path::new(&dir));
     }
     let dir = tempfile::tempdir().expect("a directory");
     let path = format!("{}:{}", dir.path().display(), std::env::var("PATH").unwrap_or_default());
@@ -138,7 +189,7 @@ fn a_credential_helper_is_asked_by_its_pipe() {
     );
 }
 
-fn with_helpers(dir: &std::path::Path) {
+fn with_helpers(dir: &Path) {
     let bench = Bench::with(basic());
     let address = bench.registry.address();
     let script = |name: &str, text: &str| {
@@ -170,6 +221,15 @@ fn with_helpers(dir: &std::path::Path) {
     bench.pull(&config(&named("silent"))).refused(&["docker-credential-silent", "not the JSON it should be"]);
     bench.pull(&config(&named("gone"))).refused(&["docker-credential-gone", "No such file"]);
 
+    // Nobody waits for one that is not needed.
+    let asked = dir.join("asked");
+    script("asked", &format!("touch {}; exit 1", asked.display()));
+    let with_asked = || config(r#"{"credsStore":"asked"}"#);
+    bench.assert_whole_again(&access(jane(&bench.registry).and(with_asked().keyring)));
+    let open = Bench::new();
+    open.assert_whole(&open.pull(&with_asked()), 0);
+    assert!(!asked.exists(), "it was asked before its turn");
+
     // It answers and leaves its output to a child that goes on: the answer is here all the same.
     let begun = Instant::now();
     let child = dir.join("child");
@@ -186,12 +246,23 @@ fn with_helpers(dir: &std::path::Path) {
 
     // It leaves its answer too, and none comes: who gives up waits for neither.
     script("lingering", &leaves);
-    let access = config(&named("lingering"));
-    let caller = Caller { tell: &|_| {}, gave_up: &|| child.exists() };
-    let begun = Instant::now();
-    let reference = Reference::parse(&bench.name()).expect("a name");
-    let opened = Remote::open(&reference, &access, caller).and_then(|remote| remote.root().map(drop));
-    let took = begun.elapsed();
+    given_up(&bench.name(), &config(&named("lingering")), &child);
     end();
-    assert!(opened.is_err() && took < Duration::from_secs(30), "{took:?}");
+
+    // One that still runs when its asker gives up ends with that.
+    script("stuck", &format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 60", child.display()));
+    given_up(&bench.name(), &config(&named("stuck")), &child);
+    let pid = std::fs::read_to_string(&child).expect("its own number");
+    assert!(!Path::new("/proc").join(pid.trim()).exists(), "it goes on");
+}
+
+/// Asks, and gives up when this file is there.
+fn given_up(name: &str, access: &Access, file: &Path) {
+    let caller = Caller { tell: &|_| {}, gave_up: &|| file.exists() };
+    let begun = Instant::now();
+    let reference = Reference::parse(name).expect("a name");
+    let opened = Remote::open(&reference, access, caller).and_then(|remote| remote.root().map(drop));
+    let took = begun.elapsed();
+    assert!(matches!(opened, Err(PullError::GaveUp)), "{opened:?}");
+    assert!(took < Duration::from_secs(30), "{took:?}");
 }

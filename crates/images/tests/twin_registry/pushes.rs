@@ -5,6 +5,7 @@ use std::time::Duration;
 use images::content::Content;
 use images::digest::Digest;
 use images::document::Descriptor;
+use images::keyring::Keyring;
 use images::names::Named;
 use images::push::{PushError, Pushed, push};
 use images::record::{Form, Layer, Record};
@@ -14,6 +15,7 @@ use testbed::image::{Image, ImageBuilder, Layer as Files};
 use testbed::registry::{Auth, Fault, Options, Registry, Wrong};
 
 use crate::bench::{Bench, descriptor, noise, pull, sample};
+use crate::logins::{access, jane, token, with_a_program_that_is_gone};
 
 const UPLOADS: &str = "/v2/*/blobs/uploads/*";
 
@@ -134,6 +136,22 @@ fn a_login_is_used_for_pushes_and_for_mounts() {
     let error = shelf.push(&bench.image, &bench.name(), &Access::default()).expect_err("refused");
     let PushError::Send { source, .. } = &error else { panic!("{error:?}") };
     assert!(source.to_string().contains("wants a login (401)"), "{error:?}");
+}
+
+/// A registry says of a part that is not there yet what it says of a repository that it hides: 404.
+#[test]
+fn what_is_not_there_yet_is_no_reason_for_another_account() {
+    let joe = |registry: &Registry| {
+        Keyring::default().with_password(&registry.address().to_string(), "joe", "unknown")
+    };
+    let gone = |_: &Registry| with_a_program_that_is_gone();
+    let others: [&dyn Fn(&Registry) -> Keyring; 2] = [&joe, &gone];
+    for other in others {
+        let auth = token(Duration::from_secs(60));
+        let bench = of(Registry::start(Options { auth }).expect("a registry"), sample(1000));
+        let access = access(jane(&bench.registry).and(other(&bench.registry)));
+        Shelf::with(&bench.image).push(&bench.image, &bench.name(), &access).expect("pushed");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Who asks a registry, and which way: accounts, mirrors, certificates.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -57,18 +58,26 @@ impl AccessArgs {
     pub(super) fn open(&self, root: &Root, images: &[Reference]) -> Result<Access, Failure> {
         let mut keyring = Keyring::default();
         if let Some(user) = &self.user {
-            if images.is_empty() {
-                let error = anyhow!("--user {user}: for which registry? wanted -t REF, whose it is");
-                return Err(Failure::new(code::USAGE, error));
-            }
             let password = password()?;
-            for image in images {
-                keyring = keyring.with_password(image.registry(), user, &password);
+            for registry in registries(images) {
+                keyring = keyring.with_password(registry, user, &password);
             }
         }
         let secrets =
             self.pull_secret.iter().map(|path| PullSecret::read(path)).collect::<Result<Vec<_>, _>>();
         self.found(root, keyring, &secrets.or_usage()?)
+    }
+
+    /// The same for a build, which takes its bases from registries. Only an account has to know which they are.
+    pub(super) fn open_for_bases(
+        &self,
+        root: &Root,
+        bases: impl FnOnce() -> Result<Vec<Reference>, Failure>,
+    ) -> Result<Access, Failure> {
+        let Some(user) = &self.user else { return self.open(root, &[]) };
+        let bases = bases()?;
+        check_bases(user, &bases)?;
+        self.open(root, &bases)
     }
 
     /// After what was said, what is found without being said.
@@ -91,6 +100,25 @@ impl AccessArgs {
             None => Ok(root.path().or_environment()?.join(HOSTS_DIR)),
         }
     }
+}
+
+fn registries(images: &[Reference]) -> BTreeSet<&str> {
+    images.iter().map(Reference::registry).collect()
+}
+
+/// The line does not say whose account it is: the bases must, since no registry is shown the password of another.
+fn check_bases(user: &str, bases: &[Reference]) -> Result<(), Failure> {
+    let registries: Vec<_> = registries(bases).into_iter().collect();
+    let found = match registries.as_slice() {
+        [_] => return Ok(()),
+        [] => "none".to_owned(),
+        several => {
+            let several = several.join(" and ");
+            format!("{several}: --docker-config and --pull-secret say of each account whose it is")
+        }
+    };
+    let wanted = "FROM and COPY --from to name images of one registry";
+    Err(Failure::new(code::USAGE, anyhow!("--user {user}: wanted {wanted}, found {found}")))
 }
 
 /// How images are pulled by a service: with what is found without arguments.
@@ -153,6 +181,26 @@ impl PullSecret {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_account_of_a_build_is_for_one_registry() {
+        let check = |bases: &[&str]| {
+            let bases: Vec<_> = bases.iter().map(|text| Reference::parse(text).unwrap()).collect();
+            check_bases("jane", &bases).map_err(|failure| (failure.code, failure.error.to_string()))
+        };
+        assert_eq!(check(&["a.test/x:1"]), Ok(()));
+        assert_eq!(check(&["a.test/x:1", "a.test/y:2"]), Ok(()));
+        for (bases, why) in [
+            (&["b.test/x:1", "busybox:1.37", "b.test/y:1"][..], "b.test and docker.io: --docker-config"),
+            // Another port is another registry.
+            (&["a.test/x:1", "a.test:5000/x:1"], "found a.test and a.test:5000"),
+            (&[], "of one registry, found none"),
+        ] {
+            let (code, said) = check(bases).unwrap_err();
+            assert_eq!(code, code::USAGE);
+            assert!(said.starts_with("--user jane: ") && said.contains(why), "{said}");
+        }
+    }
 
     #[test]
     fn pull_secrets_as_kubectl_prints_them() {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use images::build::dockerfile::Dockerfile;
-use images::build::{Bases, Built, Request, build as build_image};
+use images::build::{Bases, BuildError, Built, Request, build as build_image, references};
 use images::platform::{Os, Processor};
 use images::{Caller, Progress, Reference, Store};
 use serde::Serialize;
@@ -17,7 +17,7 @@ use super::access::AccessArgs;
 use super::amount::bytes;
 use super::bars::Bars;
 use super::patience::Patience;
-use super::{show, store, warnings};
+use super::{full, show, store, warnings};
 use crate::cli::{Output, Root};
 use crate::failure::{Exit, Failure, Outcome, code};
 use goal::Goal;
@@ -96,7 +96,8 @@ pub(super) fn build(args: &BuildArgs) -> Outcome {
     let values = args.values()?;
     let time = time()?;
     let goal = args.goal(tag.as_ref())?;
-    let access = args.access.open(&args.root, tag.as_slice())?;
+    let bases = || args.bases(&dockerfile, &values).map_err(|error| unbuilt(error, &file));
+    let access = args.access.open_for_bases(&args.root, bases)?;
     let here = goal.images_here(&args.root)?;
     let (patience, bars) = (Patience::watch()?, Bars::new(args.quiet));
     let (tell, gave_up) = (|progress: &Progress| bars.tell(progress), || patience.is_lost());
@@ -116,10 +117,7 @@ pub(super) fn build(args: &BuildArgs) -> Outcome {
         work: site.path(),
         caller,
     };
-    let built = build_image(&request).map_err(|error| {
-        let code = if error.is_wrong_use() { code::USAGE } else { code::NO };
-        Failure::new(code, anyhow::Error::new(error).context(file.display().to_string()))
-    });
+    let built = build_image(&request).map_err(|error| unbuilt(error, &file));
     let made = built.and_then(|built| {
         // All of them: they are about the Dockerfile, which can be mended.
         built.warnings.iter().for_each(|warning| bars.note(&format!("warning: {warning}")));
@@ -128,10 +126,16 @@ pub(super) fn build(args: &BuildArgs) -> Outcome {
         Ok((built, lost))
     });
     bars.close();
-    let (built, lost) = made.map_err(|failure| if patience.is_lost() { interrupted() } else { failure })?;
+    let made = made.map_err(|failure| if patience.is_lost() { interrupted() } else { failure });
+    let (built, lost) = made.inspect_err(|failure| goal.hint(failure))?;
     let facts = Facts::of(&built, tag.as_ref(), &goal, &lost);
     let output = if args.json { Output::Json } else { Output::Table };
     show(&facts, output, || facts.line())
+}
+
+fn unbuilt(error: BuildError, file: &Path) -> Failure {
+    let code = if error.is_wrong_use() { code::USAGE } else { code::NO };
+    full::failure(code, anyhow::Error::new(error).context(file.display().to_string()))
 }
 
 fn interrupted() -> Failure {
@@ -173,6 +177,15 @@ impl BuildArgs {
             }),
         };
         self.build_arg.iter().map(pair).collect()
+    }
+
+    /// What registries may be asked for.
+    fn bases(
+        &self,
+        dockerfile: &Dockerfile,
+        values: &BTreeMap<String, String>,
+    ) -> Result<Vec<Reference>, BuildError> {
+        references(dockerfile, values, self.target.as_deref(), self.os, &self.arch)
     }
 
     fn goal(&self, tag: Option<&Reference>) -> Result<Goal, Failure> {

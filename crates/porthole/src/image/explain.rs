@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::access::AccessArgs;
 use super::platform::this_host;
-use super::show;
+use super::{show, store_if_there};
 use crate::cli::{Output, Root};
 use crate::failure::{Exit, Failure, Outcome, code};
 use crate::table::table;
@@ -23,7 +23,7 @@ pub(super) const EXAMPLES: &str = "Examples:
   porthole image explain --host-build 10.0.26100 --isolation process oci-archive:agent.tar
   porthole image explain --host-build 20348 -o json registry.k8s.io/pause:3.10
 
-Exit code 1 if the host takes none of them.";
+A reference is an image of this machine, else one of its registry. Exit code 1 if the host takes none of the entries.";
 
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
@@ -79,9 +79,7 @@ pub(super) fn explain(args: &ExplainArgs) -> Outcome {
     let source = Source::parse(&args.image, Path::new("")).or_usage()?;
     let host = args.host()?;
     let isolation = args.isolation.into();
-    let access = args.access(&source)?;
-    let offered =
-        candidates::of(&source, &access, Caller::silent()).with_context(|| args.image.clone()).or_no()?;
+    let offered = args.offered(&source)?;
     let verdicts = platform::explain(&offered, &host, isolation);
     let lines = offered.iter().zip(&verdicts).map(|(each, verdict)| Line {
         digest: &each.digest,
@@ -106,6 +104,18 @@ fn refusal(offered: &[Candidate], host: &Host, isolation: Isolation) -> Outcome 
 // === impl ExplainArgs ===
 
 impl ExplainArgs {
+    /// An image of this machine first: what was built or loaded is in no registry.
+    fn offered(&self, source: &Source) -> Result<Vec<Candidate>, Failure> {
+        if let Source::Reference(reference) = source
+            && let Some(store) = store_if_there(&self.root)?
+            && let Some(stored) = candidates::stored(reference, store.content())
+        {
+            return Ok(stored);
+        }
+        let access = self.access(source)?;
+        candidates::of(source, &access, Caller::silent()).with_context(|| self.image.clone()).or_no()
+    }
+
     /// Files need no account.
     fn access(&self, source: &Source) -> Result<Access, Failure> {
         match source {

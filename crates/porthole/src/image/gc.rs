@@ -9,7 +9,7 @@ use images::digest::Digest;
 use serde::Serialize;
 
 use super::amount::{bytes, duration};
-use super::{depot, show, store};
+use super::{content, depot, show};
 use crate::cli::{Output, Root};
 use crate::failure::{Exit, Failure, Outcome, code};
 
@@ -65,8 +65,7 @@ pub(super) fn gc(args: &GcArgs) -> Outcome {
         let error = anyhow!("--low {} is above --high {}: wanted the other way round", args.low, args.high);
         return Err(Failure::new(code::USAGE, error));
     }
-    let store = store(&args.root)?;
-    let content = store.content();
+    let content = content(&args.root)?;
     // Afterwards nobody knows what they were called.
     let names = content.names().all().map_err(depot)?;
     let disk = os::file::disk(content.dir()).or_environment()?;
@@ -78,8 +77,7 @@ pub(super) fn gc(args: &GcArgs) -> Outcome {
     let freed = Freed {
         images: collected.images.iter().map(image).collect(),
         freed_bytes: collected.bytes,
-        // Who wants all that is unused gone wants no number of bytes.
-        missing_bytes: if args.all { 0 } else { collected.missing },
+        missing_bytes: collected.missing,
     };
     show(&freed, args.output, || freed.text())
 }
@@ -89,9 +87,10 @@ pub(super) fn gc(args: &GcArgs) -> Outcome {
 impl GcArgs {
     fn thresholds(&self) -> Thresholds {
         if self.all {
-            return Thresholds { high: 0, low: 0, min_age: Duration::ZERO, max_age: None };
+            return Thresholds::ALL;
         }
-        Thresholds { high: self.high, low: self.low, min_age: self.min_age, max_age: self.max_age }
+        let GcArgs { high, low, min_age, max_age, .. } = *self;
+        Thresholds { high, low, all: false, min_age, max_age }
     }
 }
 

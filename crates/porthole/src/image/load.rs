@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::bars::Bars;
 use super::patience::Patience;
 use super::platform::{PlatformArgs, this_host};
-use super::{depot, show, store, warnings};
+use super::{depot, full, image_failure, show, store, warnings};
 use crate::cli::{Output, Root};
 use crate::failure::{Exit, Failure, Outcome, code};
 
@@ -68,8 +68,9 @@ pub(super) struct LoadedImage {
 
 pub(super) fn load(args: &LoadArgs) -> Outcome {
     let tag = args.tag.as_deref().map(Reference::parse).transpose().or_usage()?;
-    let store = store(&args.root)?;
-    let package = args.open(&store)?;
+    let hint = |failure: &Failure| full::hint(failure, "load");
+    let store = store(&args.root).inspect_err(hint)?;
+    let package = args.open(&store).inspect_err(hint)?;
     let (patience, bars) = (Patience::watch()?, Bars::new(args.quiet));
     let (tell, gave_up) = (|progress: &Progress| bars.tell(progress), || patience.is_lost());
     let caller = Caller { tell: &tell, gave_up: &gave_up };
@@ -85,18 +86,18 @@ pub(super) fn load(args: &LoadArgs) -> Outcome {
                 anyhow!("interrupted: what is not whole was not loaded"),
             ));
         }
-        other => other?,
+        other => other.inspect_err(hint)?,
     };
     show(&loaded, args.output, || loaded.images.iter().map(LoadedImage::line).collect())
 }
 
 /// A file that is no archive is wrong use; an archive that is damaged is a no.
 fn failure(error: TransferError) -> Failure {
-    use TransferError::{Cut, Depot, Empty, Open, Packed, Tar, TooManyMembers, Unknown, Write};
+    use TransferError::{Cut, Depot, Empty, Open, Packed, Tar, TooLarge, TooManyMembers, Unknown, Write};
     let code = match error {
         Depot(error) => return depot(error),
         Open { .. } | Tar { .. } | Packed { .. } | Unknown { .. } | Cut { .. } | Empty { .. } => code::USAGE,
-        TooManyMembers { .. } => code::USAGE,
+        TooLarge { .. } | TooManyMembers { .. } => code::USAGE,
         Write { .. } => code::ENVIRONMENT,
         _ => code::NO,
     };
@@ -166,7 +167,7 @@ impl Adoption<'_> {
             access: &access,
             pin: None,
         };
-        let every = store.adopt(&target, names, &wanted, self.unpack, caller).or_no()?;
+        let every = store.adopt(&target, names, &wanted, self.unpack, caller).map_err(image_failure)?;
         let image = every.image();
         Ok(LoadedImage {
             names: names.iter().map(ToString::to_string).collect(),

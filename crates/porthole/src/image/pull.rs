@@ -1,9 +1,8 @@
 //! `porthole image pull`: images from their registries into this machine's store.
 
-use std::io;
 use std::sync::Arc;
 
-use anyhow::{Error, anyhow};
+use anyhow::anyhow;
 use clap::Args;
 use images::digest::Digest;
 use images::platform::{Host, Isolation};
@@ -16,10 +15,9 @@ use super::amount::bytes;
 use super::bars::Bars;
 use super::patience::Patience;
 use super::platform::{PlatformArgs, this_host};
-use super::{depot, show, store, warnings};
+use super::{full, image_failure, show, store, warnings};
 use crate::cli::{Output, Root};
 use crate::failure::{Exit, Failure, Outcome, code};
-use crate::up::say;
 
 pub(super) const EXAMPLES: &str = "Examples:
   porthole image pull registry.k8s.io/pause:3.10
@@ -89,6 +87,7 @@ pub(super) fn pull(args: &PullArgs) -> Outcome {
     let parsed = args.images.iter().map(|text| Reference::parse(text));
     let references = parsed.collect::<Result<Vec<_>, _>>().or_usage()?;
     let access = args.access.open(&args.root, &references)?;
+    let hint = |failure: &Failure| full::hint(failure, "pull");
     let store = store(&args.root).inspect_err(hint)?;
     let host = args.platform.host()?;
     let unpack = host.os == this_host()?.os;
@@ -111,27 +110,7 @@ fn failure(error: ImageError, patience: &Patience) -> Failure {
         let error = anyhow!("interrupted: what came is kept, and the next pull goes on from there");
         return Failure::new(code::INTERRUPTED, error);
     }
-    match error {
-        ImageError::Depot(error) => depot(error),
-        ImageError::Store { .. } => Failure::new(code::ENVIRONMENT, error),
-        other => {
-            let error = Error::new(other);
-            let code = if is_full(&error) { code::ENVIRONMENT } else { code::NO };
-            Failure::new(code, error)
-        }
-    }
-}
-
-/// What can be done about an image that has no room.
-fn hint(failure: &Failure) {
-    if is_full(&failure.error) {
-        say("warning: the disk is full: `porthole image gc` frees what no container uses; then pull again");
-    }
-}
-
-fn is_full(error: &Error) -> bool {
-    let full = |error: &io::Error| error.kind() == io::ErrorKind::StorageFull;
-    error.chain().any(|cause| cause.downcast_ref().is_some_and(full))
+    image_failure(error)
 }
 
 // === impl Errand ===

@@ -43,6 +43,26 @@ fn with_hyper_v_only_newer_builds_are_refused() {
     desk.run(&["explain", "--host-build", "ltsc2022", &name]).refused(2, &["wanted 10.0.BUILD[.REVISION]"]);
 }
 
+/// The registry was asked for what had never been in one.
+#[test]
+fn what_was_built_here_is_explained_without_a_registry() {
+    let desk = Desk::new();
+    let name = desk.name("try/hello:1");
+    let explain = ["explain", "--host-build", "20348", "--isolation", "process", &name];
+    desk.run(&explain).refused(1, &[&name, "(404)"]);
+    assert!(!desk.root().join("images").exists(), "who only looks has made a store");
+    std::fs::write(desk.path("Dockerfile"), "FROM hpc\nCMD [\"app.exe\"]\n").expect("written");
+    let versions = ["--os-version", "10.0.20348.1", "--os-version", "10.0.26100.1"];
+    desk.ok(&[&["build", "-t", &name][..], &versions, &["."]].concat());
+    desk.registry.refuse();
+    let candidates = desk.json(&explain)["candidates"].clone();
+    let verdict = |at: usize| (&candidates[at]["platform"]["os.version"], &candidates[at]["chosen"]);
+    assert_eq!(verdict(0), (&json!("10.0.20348.1"), &json!(true)));
+    assert_eq!(verdict(1), (&json!("10.0.26100.1"), &json!(false)));
+    // Another name is still the registry's.
+    desk.run(&["explain", &desk.name("try/other:1")]).refused(1, &["could not be asked"]);
+}
+
 #[test]
 fn inspect_shows_whom_an_image_runs_as_and_its_labels() {
     let desk = Desk::new();

@@ -102,6 +102,12 @@ fn an_account_comes_from_the_line_a_docker_config_or_a_pull_secret() {
     std::fs::write(desk.path(".docker/config.json"), &auths).expect("written");
     desk.ok(&["pull", &name]);
     desk.ok(&["push", &name]);
+    // A program that is not installed is in the way of nobody who does not need it.
+    std::fs::write(desk.path(".docker/config.json"), r#"{"credsStore":"porthole-none"}"#).expect("written");
+    let right = desk.run_with(&["pull", "--user", "jane", "--password-stdin", &name], b"se cret\n");
+    assert_eq!(right.code, 0, "{}", right.stderr);
+    desk.ok(&["pull", "--pull-secret", "secret.yaml", &name]);
+    desk.run(&["pull", &name]).refused(1, &["docker-credential-porthole-none"]);
     desk.run(&["pull", "--docker-config", "none.json", &name]).refused(2, &["none.json"]);
     desk.run(&["pull", "--pull-secret", "config.json", &name]).refused(2, &["config.json"]);
 }
@@ -234,4 +240,34 @@ fn a_base_is_taken_from_this_machine_before_its_registry() {
     assert_eq!(ours["env"], serde_json::json!(["WORD=base-ours"]));
     let layers = |name: &str| desk.json(&["inspect", name])["images"][0]["layers"].clone();
     assert_eq!(layers("example.com/ours:1"), layers(&base));
+}
+
+/// It was given to the registry of the name that the image gets, which a build does not ask.
+#[test]
+fn the_account_of_a_build_is_for_the_registry_of_its_bases() {
+    let desk = closed();
+    let base = desk.push(&Desk::image("base"), "try/base:1");
+    let build = |dockerfile: &str, goal: &[&str]| {
+        std::fs::write(desk.path("Dockerfile"), dockerfile).expect("written");
+        let account = ["build", "--os", "linux", "--user", "jane", "--password-stdin"];
+        desk.run_with(&[&account[..], goal, &["."]].concat(), b"se cret\n")
+    };
+    for text in [
+        format!("FROM {base}\nENV A=1\n"),
+        format!("FROM scratch\nCOPY --from={base} /etc/word /\n"),
+        // What is not built is not asked for either.
+        format!("FROM other.example.com/files:1 AS unused\nFROM {base}\nENV A=1\n"),
+    ] {
+        for goal in [["-t", "example.com/ours:1"], ["-o", "ours.tar"]] {
+            let built = build(&text, &goal);
+            assert_eq!(built.code, 0, "{text}{}", built.stderr);
+        }
+    }
+    desk.registry.clear_requests();
+    let two = format!("FROM {base}\nCOPY --from=other.example.com/files:1 /a /\n");
+    let address = desk.registry.address().to_string();
+    let refused = build(&two, &["-o", "ours.tar"]);
+    refused.refused(2, &["--user jane: ", &address, "other.example.com", "--pull-secret"]);
+    build("FROM scratch\nENV A=1\n", &["-o", "ours.tar"]).refused(2, &["--user jane: ", "found none"]);
+    assert_eq!(desk.registry.requests(), []);
 }

@@ -59,6 +59,16 @@ fn a_disk_without_a_size_asks_for_nothing() {
     assert_eq!(Thresholds::default().needed(odd), 0);
 }
 
+#[test]
+fn all_that_nobody_uses_goes_though_it_holds_more_than_the_disk_has_in_use() {
+    let young = Candidate { age: Duration::ZERO, ..image(500, 1, false) };
+    let images = [image(500, 10, false), image(500, 30, false), image(500, 20, true), young];
+    for disk in [disk(0), disk(10), disk(1000), Disk { total: 0, available: 0 }] {
+        let choice = choose(&images, &Thresholds::ALL, disk);
+        assert_eq!((choice.remove, choice.frees, choice.missing), (vec![1, 0, 3], 1500, 0), "{disk:?}");
+    }
+}
+
 fn images() -> impl Strategy<Value = Vec<Candidate<u8>>> {
     let parts = proptest::collection::btree_set(0u8..12, 0..5);
     let image =
@@ -87,7 +97,7 @@ proptest! {
         max_age in proptest::option::of(0u64..200),
     ) {
         let max_age = max_age.map(Duration::from_secs);
-        let thresholds = Thresholds { high, low, max_age, min_age: 2 * MINUTE };
+        let thresholds = Thresholds { high, low, max_age, min_age: 2 * MINUTE, all: false };
         let needed = thresholds.needed(disk(used));
         let choice = choose(&images, &thresholds, disk(used));
         let gone: BTreeSet<usize> = choice.remove.iter().copied().collect();

@@ -1,11 +1,16 @@
 use super::*;
+use crate::keyring::Keyring;
 
 fn password(user: &str) -> Credential {
     Credential::Password { user: user.into(), password: "secret".into() }
 }
 
 fn login(credentials: Vec<Credential>) -> Login {
-    Login::new("r", credentials, vec!["repository:a:pull".into()], false)
+    with_candidates(credentials.into_iter().map(Candidate::Known).collect())
+}
+
+fn with_candidates(candidates: Vec<Candidate>) -> Login {
+    Login::new("r", candidates, vec!["repository:a:pull".into()], false)
 }
 
 fn client() -> Client {
@@ -44,6 +49,45 @@ async fn a_credential_that_is_not_let_in_is_passed_over_once() {
     let second = renewed(&login, &login.pass().await).await.unwrap();
     assert_ne!(first.header, second.header);
     assert!(!login.pass_over(&second).await, "there is no third");
+}
+
+/// Two accounts, and between them a program that is not installed.
+fn around_a_program_that_is_gone() -> Vec<Candidate> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("config.json");
+    std::fs::write(&path, r#"{"credsStore":"porthole-none"}"#).unwrap();
+    let keyring = Keyring::default().with_password("r", "a", "secret").with_docker_config(&path).unwrap();
+    keyring.with_password("r", "b", "secret").candidates("r", "a")
+}
+
+#[tokio::test]
+async fn a_program_that_is_gone_makes_way_and_is_told_of_last() {
+    let login = with_candidates(around_a_program_that_is_gone());
+    let first = renewed(&login, &login.pass().await).await.unwrap();
+    assert_eq!(first.header, Some(basic("a", "secret")));
+    assert!(login.failure().is_none(), "it was asked before its turn");
+    let second = renewed(&login, &first).await.unwrap();
+    assert_eq!(second.header, Some(basic("b", "secret")));
+    let error = renewed(&login, &second).await.unwrap_err();
+    assert!(matches!(error, PullError::Keyring(_)), "{error}");
+    let again = renewed(&login, &second).await.unwrap_err();
+    assert!(matches!(again, PullError::Keyring(_)), "{again}");
+}
+
+#[tokio::test]
+async fn one_that_was_not_let_in_stays_if_no_other_is_taken() {
+    let mut candidates = around_a_program_that_is_gone();
+    candidates.pop();
+    let login = with_candidates(candidates);
+    let first = renewed(&login, &login.pass().await).await.unwrap();
+    assert!(login.pass_over(&first).await);
+    let none = login.pass().await;
+    assert!(none.header.is_none());
+    let error = renewed(&login, &none).await.unwrap_err();
+    assert!(matches!(error, PullError::Keyring(_)), "{error}");
+    let stayed = login.pass().await;
+    assert_eq!(stayed.header, first.header);
+    assert!(!login.pass_over(&stayed).await, "the others were tried already");
 }
 
 #[tokio::test]

@@ -1,5 +1,3 @@
-use std::io::Write;
-
 use flate2::Compression as Level;
 use flate2::write::GzEncoder;
 
@@ -47,6 +45,32 @@ fn plain_and_compressed_archives_read_alike() {
     let piped = Package::read(plain.as_slice(), "standard input", dir.path()).unwrap();
     assert_eq!(text(&piped, "blobs/x"), "1");
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "what is laid down has no name");
+}
+
+/// Some megabytes of zstd filled the disk of a node.
+#[test]
+fn what_is_laid_down_has_a_limit_whatever_it_is_packed_with() {
+    let dir = tempfile::tempdir().unwrap();
+    let plain = tar_of(&[("index.json", &"0".repeat(4 * CHUNK))]);
+    let packed = zstd::encode_all(plain.as_slice(), 1).unwrap();
+    let whole = plain.len() as u64;
+    let read =
+        |longest, bytes: &[u8]| Package::read_at_most(longest, bytes, "standard input", dir.path()).map(drop);
+    for bytes in [&plain, &packed] {
+        read(whole, bytes).unwrap();
+        for longest in [whole - 1, 0] {
+            let error = read(longest, bytes).unwrap_err();
+            assert!(matches!(error, TransferError::TooLarge { longest: said, .. } if said == longest));
+        }
+    }
+}
+
+#[test]
+fn a_copy_that_cannot_be_written_is_not_the_archives_fault() {
+    let dir = tempfile::tempdir().unwrap();
+    let plain = tar_of(&[("index.json", "{}")]);
+    let error = Package::read(plain.as_slice(), "standard input", &dir.path().join("none")).unwrap_err();
+    assert!(matches!(error, TransferError::Write { .. }), "{error}");
 }
 
 #[test]

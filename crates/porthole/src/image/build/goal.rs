@@ -9,7 +9,7 @@ use images::{Caller, Reference, Store};
 
 use super::super::load::Adoption;
 use super::super::platform::this_host;
-use super::super::{images_dir, store};
+use super::super::{full, store_if_there};
 use crate::cli::Root;
 use crate::failure::{Exit, Failure};
 
@@ -34,14 +34,21 @@ impl Goal {
         Site::make(beside)
             .with_context(|| format!("make a directory to build in, in {}", beside.display()))
             .or_environment()
+            .inspect_err(|failure| self.hint(failure))
+    }
+
+    /// What can be done without room in the store. The disk of an archive may be another.
+    pub(super) fn hint(&self, failure: &Failure) {
+        if matches!(self, Goal::Store(..)) {
+            full::hint(failure, "build");
+        }
     }
 
     /// The images of this machine, if there are any: an archive is built without making a store.
     pub(super) fn images_here(&self, root: &Root) -> Result<Option<Store>, Failure> {
         match self {
             Goal::Store(store, _) => Ok(Some((**store).clone())),
-            Goal::Archive(_) if images_dir(root)?.is_dir() => Ok(store(root).ok()),
-            Goal::Archive(_) => Ok(None),
+            Goal::Archive(_) => store_if_there(root),
         }
     }
 
