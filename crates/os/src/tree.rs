@@ -136,6 +136,11 @@ impl Dir {
         self.0.set_child(name, attributes)
     }
 
+    /// The same for a directory in it, which is not opened for that.
+    pub fn set_directory(&self, name: &OsStr, attributes: &Attributes) -> io::Result<Refused> {
+        self.0.set_directory(name, attributes)
+    }
+
     /// Gives the directory itself its attributes.
     pub fn set(&self, attributes: &Attributes) -> io::Result<Refused> {
         self.0.set(attributes)

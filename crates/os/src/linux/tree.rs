@@ -76,7 +76,7 @@ impl Dir {
     fn of(fd: OwnedFd) -> io::Result<Dir> {
         let stat = rustix::fs::fstat(&fd)?;
         let mode = Mode::from_raw_mode(stat.st_mode);
-        if !crate::elevated() && !mode.contains(Mode::RWXU) {
+        if !mode.contains(Mode::RWXU) && !crate::elevated() {
             rustix::fs::fchmod(&fd, mode | Mode::RWXU)?;
         }
         let nanos = u32::try_from(stat.st_mtime_nsec).unwrap_or(0);
@@ -112,7 +112,8 @@ impl Dir {
     }
 
     pub(crate) fn make(&self, name: &OsStr) -> io::Result<Dir> {
-        rustix::fs::mkdirat(&self.fd, name, Mode::RWXU)?;
+        // What most directories are in the end: they need no other mode then. Nobody else comes here.
+        rustix::fs::mkdirat(&self.fd, name, Mode::from_raw_mode(0o755))?;
         Dir::of(rustix::fs::openat(&self.fd, name, DIRECTORY, Mode::empty())?)
     }
 
@@ -147,7 +148,17 @@ impl Dir {
     }
 
     pub(crate) fn set_child(&self, name: &OsStr, wanted: &Attributes) -> io::Result<Refused> {
-        attributes::set_at(self.fd.as_fd(), name, wanted)
+        attributes::set_at(self.fd.as_fd(), name, wanted, true, true)
+    }
+
+    pub(crate) fn set_directory(&self, name: &OsStr, wanted: &Attributes) -> io::Result<Refused> {
+        let found = rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        if FileType::from_raw_mode(found.st_mode) != FileType::Directory {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        let given_away = wanted.owner != Some((found.st_uid, found.st_gid));
+        let mode = given_away || wanted.mode.is_some_and(|mode| (mode ^ found.st_mode) & 0o7777 != 0);
+        attributes::set_at(self.fd.as_fd(), name, wanted, mode, given_away)
     }
 
     pub(crate) fn set(&self, wanted: &Attributes) -> io::Result<Refused> {

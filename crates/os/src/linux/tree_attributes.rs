@@ -29,12 +29,18 @@ pub(crate) fn set(file: impl AsFd, wanted: &Attributes, mode: bool, given_away: 
     Ok(refused)
 }
 
-/// For links and devices, which must not be opened.
-pub(crate) fn set_at(parent: BorrowedFd<'_>, name: &OsStr, wanted: &Attributes) -> io::Result<Refused> {
-    if let Some((user, group)) = owner(wanted) {
+/// For links and devices, which must not be opened, and directories, which need not.
+pub(crate) fn set_at(
+    parent: BorrowedFd<'_>,
+    name: &OsStr,
+    wanted: &Attributes,
+    mode: bool,
+    given_away: bool,
+) -> io::Result<Refused> {
+    if let Some((user, group)) = given_away.then(|| owner(wanted)).flatten() {
         rustix::fs::chownat(parent, name, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)?;
     }
-    if let Some(bits) = wanted.mode {
+    if let Some(bits) = wanted.mode.filter(|_| mode) {
         rustix::fs::chmodat(parent, name, Mode::from_raw_mode(bits & 0o7777), AtFlags::empty())?;
     }
     // No call takes a directory and a name for these; the kernel's own name of the directory does.

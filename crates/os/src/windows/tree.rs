@@ -155,6 +155,13 @@ impl Dir {
         Ok(Refused::new())
     }
 
+    pub(crate) fn set_directory(&self, name: &OsStr, wanted: &Attributes) -> io::Result<Refused> {
+        match self.child(name)? {
+            Child::Directory(dir) => dir.set(wanted),
+            _ => Err(io::ErrorKind::NotADirectory.into()),
+        }
+    }
+
     pub(crate) fn set(&self, wanted: &Attributes) -> io::Result<Refused> {
         set_times(&self.path, wanted)?;
         Ok(set_by_name(&self.path, wanted))
